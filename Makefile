@@ -1,0 +1,46 @@
+# Everything a person or CI calls. Each target is a plain command that the README shows, too.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: run run-services test check bench snapshots clean
+
+run: $(VENV)/.run ## everything in one process, with sample knowledge bases
+	@exec $(BIN)/citewire up --exit-with-parent
+
+run-services: $(VENV)/.run ## the same, one process per role
+	@exec $(BIN)/citewire up --services --exit-with-parent
+
+test: $(VENV)/.dev check ## all that CI runs
+	@$(BIN)/python tests/browser/ensure_browser.py
+	$(BIN)/pytest tests/integration tests/e2e tests/browser
+	$(BIN)/docker-compose -f docker-compose.yml config --quiet
+
+check: $(VENV)/.dev ## format, lint, types, import contracts, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/unit tests/contract
+
+bench: $(VENV)/.dev ## CPU and latency of the chain against a raw floor
+	$(BIN)/python tests/bench/chain.py
+
+snapshots: $(VENV)/.dev ## write the contract snapshots anew, after a wanted change
+	PYTHONPATH=tests $(BIN)/python -m contract.snapshots
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "citewire needs Python 3.11 or newer: set PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/pyvenv.cfg pyproject.toml shared/pyproject.toml constraints.txt
+	$(INSTALL) -e './shared[runtime,cli]' -e '.[all]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml shared/pyproject.toml constraints.txt
+	$(INSTALL) -e './shared[runtime,cli]' -e '.[all,dev]'
+	@touch $@ $(VENV)/.run
+
+clean: ## the environment and the local stack's data
+	rm -rf $(VENV) .citewire

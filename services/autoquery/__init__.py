@@ -1,0 +1,1 @@
+"""Turns a question into retrieval queries."""

@@ -1,0 +1,1 @@
+"""HTTP and server-sent events in front of the chain."""

@@ -1,0 +1,1 @@
+"""Gathers segments, builds evidence, streams the cited answer."""

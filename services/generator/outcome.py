@@ -1,0 +1,66 @@
+"""The last words of an answer: the `done` frame and the finished interaction, both made of the same parts."""
+
+from datetime import datetime, timedelta
+
+from citewire.contracts.answers import DoneFrame, SourcesFrame
+from citewire.contracts.events import InteractionFinished, RetrievalPlanned
+from citewire.contracts.sessions import Interaction, InteractionStatus, ModelResponse, UserInput
+from generator.citations.collect import Cited
+
+
+def milliseconds(start: datetime, end: datetime) -> float:
+    """The time between two moments, in milliseconds with one decimal."""
+    return round((end - start) / timedelta(milliseconds=1), 1)
+
+
+def done_frame(
+    plan: RetrievalPlanned,
+    frame: SourcesFrame | None,
+    status: InteractionStatus,
+    cited: Cited,
+    elapsed_ms: dict[str, float],
+) -> DoneFrame:
+    """How an answer ended; without a sources frame, before any evidence was there."""
+    return DoneFrame(
+        session_id=plan.session.session_id,
+        question_id=plan.question_id,
+        status=status,
+        citations=cited.citations,
+        dangling_citations=cited.dangling,
+        history_turns=len(plan.history),
+        quality=frame.quality if frame else None,
+        degraded=frame.degraded if frame else plan.degraded,
+        legs=frame.legs if frame else (),
+        elapsed_ms=elapsed_ms,
+    )
+
+
+def finished_interaction(
+    plan: RetrievalPlanned, frame: SourcesFrame | None, text: str, done: DoneFrame, at: datetime
+) -> InteractionFinished:
+    """The whole outcome, as it is stored and as the asker receives it."""
+    interaction = Interaction(
+        question_id=plan.question_id,
+        session_id=plan.session.session_id,
+        status=done.status,
+        user_input=UserInput(content=plan.question, at=plan.asked_at),
+        model_response=ModelResponse(
+            content=text, citations=done.citations, dangling_citations=done.dangling_citations, at=at
+        ),
+        search_queries=plan.queries,
+        sources=frame.sources if frame else (),
+        excluded=frame.excluded if frame else (),
+        legs=done.legs,
+        quality=done.quality,
+        degraded=done.degraded,
+        history_turns=done.history_turns,
+        elapsed_ms=done.elapsed_ms,
+    )
+    return InteractionFinished(
+        question_id=plan.question_id,
+        deadline=plan.deadline,
+        asker=plan.asker,
+        user=plan.user,
+        session=plan.session,
+        interaction=interaction,
+    )

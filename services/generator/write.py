@@ -1,0 +1,79 @@
+"""Writes one answer's text to its log: the first piece at once, then whatever gathered while the last write ran."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from citewire.runtime.answer_log import AnswerLog, AppendOutcome, Lease, encode_delta
+
+
+class WriteRefused(Exception):  # noqa: N818 - the log's answer, not a fault
+    """The log took nothing more, and why."""
+
+    def __init__(self, outcome: AppendOutcome) -> None:
+        super().__init__(outcome.name)
+        self.outcome = outcome
+
+
+class TextWriter:
+    """Appends deltas in batches, never one round trip per delta; `text` is what the log holds."""
+
+    def __init__(self, log: AnswerLog, lease: Lease, written: str, window: float) -> None:
+        self._log = log
+        self._lease = lease
+        self._window = window
+        self._pending: list[str] = []
+        self._is_complete = False
+        self._arrived = asyncio.Event()
+        # What an earlier holder of the lease wrote already; the same pieces come again and are skipped.
+        self._skip = len(written)
+        self.text = written
+
+    async def write_all(self, pieces: AsyncIterator[str]) -> None:
+        """Write pieces as they come until they end; raises WriteRefused when the log takes no more."""
+        flushing = asyncio.create_task(self._flush_until_complete())
+        try:
+            async for piece in pieces:
+                self._offer(piece)
+                if flushing.done():
+                    break
+        finally:
+            self._is_complete = True
+            self._arrived.set()
+            # What has been produced is written even when producing failed or was stopped.
+            await flushing
+
+    def _offer(self, piece: str) -> None:
+        fresh = piece[self._skip :]
+        self._skip = max(0, self._skip - len(piece))
+        if fresh:
+            self._pending.append(fresh)
+            self._arrived.set()
+
+    async def _flush_until_complete(self) -> None:
+        while not (self._is_complete and not self._pending):
+            await self._arrived.wait()
+            self._arrived.clear()
+            await self._flush()
+            await self._pause()
+
+    async def _flush(self) -> None:
+        if not self._pending:
+            return
+        batch, self._pending = self._pending, []
+        outcome = await self._log.append(self._lease, [encode_delta(piece) for piece in batch])
+        if isinstance(outcome, AppendOutcome) and outcome is not AppendOutcome.LOST:
+            raise WriteRefused(outcome)
+        self.text += "".join(batch)
+
+    async def _pause(self) -> None:
+        """Let pieces gather for one window, unless all have come."""
+        deadline = asyncio.get_running_loop().time() + self._window
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                while not self._is_complete:
+                    await self._arrived.wait()
+                    if not self._is_complete:
+                        self._arrived.clear()
+        if self._pending:
+            self._arrived.set()

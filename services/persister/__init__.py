@@ -1,0 +1,1 @@
+"""Owns conversations: stores every outcome once."""

@@ -1,0 +1,4 @@
+drop table citations;
+drop table interactions;
+drop table questions;
+drop table sessions;

@@ -1,0 +1,1 @@
+"""Owns knowledge bases: documents, chunks, indexes, search."""

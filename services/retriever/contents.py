@@ -1,0 +1,35 @@
+"""What a file becomes when it is read: the version that is stored, or why there is none. Pure."""
+
+from dataclasses import dataclass
+
+from citewire.contracts.evidence import PageSpan
+
+
+@dataclass(frozen=True)
+class NewChunk:
+    """A slice `[start, end)` of the version's text that is searched by itself."""
+
+    ordinal: int
+    start: int
+    end: int
+    section: str
+    header: str
+    pages: tuple[PageSpan, ...]
+
+
+@dataclass(frozen=True)
+class NewVersion:
+    """All that is stored of a file."""
+
+    title: str
+    document_type: str
+    text: str
+    pages: tuple[PageSpan, ...]
+    chunks: tuple[NewChunk, ...]
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Why a file can't be read, for its owner."""
+
+    reason: str

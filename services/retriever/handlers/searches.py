@@ -1,0 +1,49 @@
+"""The stage: a retrieval request becomes segments, or the reason why there are none."""
+
+from dataclasses import dataclass
+
+from citewire.contracts.events import RetrievalRequested, SegmentsFound
+from citewire.contracts.evidence import SearchQuery
+from citewire.contracts.requests import Search, SearchReply
+from citewire.runtime.bus import Bus, seconds_left
+from citewire.runtime.errors import not_found
+from retriever.search import UNKNOWN, Found, Searcher, failed
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Answers searches."""
+
+    bus: Bus
+    searcher: Searcher
+
+    async def search_kb(self, event: RetrievalRequested) -> None:
+        """Say what a knowledge base has for a question; after the deadline nobody waits for it."""
+        if seconds_left(event.deadline) == 0:
+            return
+        found = await self.searcher.search(event.kb_id, event.queries, event.top_k)
+        await self.bus.publish(_segments_found(event, found))
+
+    async def give_up(self, event: RetrievalRequested, reason: str) -> None:
+        """Say that a knowledge base could not be searched, so that the others need not wait for it."""
+        await self.bus.publish(_segments_found(event, failed(event.kb_id, reason)))
+
+    async def search(self, request: Search) -> SearchReply:
+        """Retrieval alone."""
+        query = SearchQuery(query=request.query, kb_id=request.kb_id)
+        found = await self.searcher.search(request.kb_id, (query,), request.top_k)
+        if found.error == UNKNOWN:
+            raise not_found("knowledge base")
+        return SearchReply(segments=found.segments, legs=found.legs)
+
+
+def _segments_found(event: RetrievalRequested, found: Found) -> SegmentsFound:
+    return SegmentsFound(
+        question_id=event.question_id,
+        deadline=event.deadline,
+        kb_id=event.kb_id,
+        segments=found.segments,
+        excluded=found.excluded,
+        legs=found.legs,
+        error=found.error,
+    )

@@ -1,0 +1,1 @@
+"""The engines that find chunks; they return ids and scores, never text."""

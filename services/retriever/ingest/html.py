@@ -1,0 +1,166 @@
+"""HTML: what a reader would see, block by block; scripts and hidden parts are not there."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from citewire.text.normalise import clean
+from retriever.ingest.decoding import decode_text
+from retriever.ingest.document import ParsedDocument
+from retriever.ingest.headings import Heading, nest_headings
+from retriever.ingest.titles import one_line, title_from
+
+# fmt: off
+_DROPPED: Final = frozenset({
+    "script", "style", "template", "noscript", "iframe", "object", "embed", "svg", "math", "head", "select",
+    "datalist", "textarea", "audio", "video", "canvas",
+})
+_BLOCKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr",
+    "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "search", "section", "summary", "table", "tbody",
+    "tfoot", "thead", "tr", "ul",
+})
+# fmt: on
+_HIDDEN_STYLE: Final = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:font-size|opacity)\s*:\s*0(?![.\d])(?!\.)"
+    r"|(?:text-indent|left|top)\s*:\s*-\d{4,}"
+)
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_CELLS: Final = frozenset({"td", "th"})
+_ROWS: Final = frozenset({"li", "tr", "dt", "dd"})
+_OWN_LINES: Final = frozenset({*_ROWS, *_HEADINGS, "table", "ul", "ol", "dl"})
+_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}charset=[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
+_CHARSET_WITHIN: Final = 4096
+
+_CELL_BORDER: Final = " | "
+# A paragraph's end beside a cell's border is no line break.
+_AROUND_BORDER: Final = re.compile(r"\s*\n\s*(?=\|(?:\s|\Z))|(?<=\|)\s*\n\s*")
+_SPACE: Final = re.compile(r"[^\S\n]+")
+_ANY_SPACE: Final = re.compile(r"\s+")
+
+
+def parse_html(file_name: str, data: bytes) -> ParsedDocument:
+    """The visible text; the title is the page's own, else its first heading. Raises UnreadableDocument.
+
+    Style sheets are not applied: what only they hide is read.
+    """
+    declared = _CHARSET.search(data[:_CHARSET_WITHIN])
+    tree = LexborHTMLParser(decode_text(data, declared.group(1).decode() if declared else None))
+    page = _Page()
+    if tree.body is not None:
+        _Walker(page).walk(tree.body)
+    text = "".join(page.parts)
+    first = page.headings[0].words if page.headings else ""
+    title = _title(tree) or first or title_from(text, file_name)
+    return ParsedDocument(title, "html", text, sections=nest_headings(page.headings, len(text)))
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    node = tree.css_first("head > title")
+    return one_line(clean(node.text())) if node is not None else ""
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    if node.tag == "dialog" and "open" not in attributes:
+        return True
+    return bool(_HIDDEN_STYLE.search((attributes.get("style") or "").lower()))
+
+
+@dataclass
+class _Page:
+    """Text as it grows, and the headings in it."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    headings: list[Heading] = field(default_factory=list)
+
+    def add(self, text: str, separator: str, level: int | None) -> None:
+        """Add a block of text, as a heading if it has a level."""
+        if self.parts:
+            self._append(separator)
+        start = self.length
+        self._append(text)
+        if level is not None:
+            self.headings.append(Heading(start, self.length, level, one_line(text)))
+
+    def _append(self, text: str) -> None:
+        self.parts.append(text)
+        self.length += len(text)
+
+
+class _Walker:
+    """Collects inline text until a block begins or ends, then writes it."""
+
+    def __init__(self, page: _Page) -> None:
+        self._page = page
+        self._inline: list[str] = []
+        self._separator = "\n\n"
+        self._cells = 0
+        self._preformatted = 0
+        self._is_first_cell = True
+
+    def walk(self, root: LexborNode) -> None:
+        """Write everything below a node, without recursion: pages nest deeper than Python does."""
+        stack: list[tuple[LexborNode, bool]] = [(root, False)]
+        while stack:
+            node, is_left = stack.pop()
+            tag = node.tag or ""
+            if is_left:
+                self._leave(tag)
+            elif tag == "-text":
+                self._write(node.text_content or "")
+            elif tag not in _DROPPED and tag[:1] != "-" and not _is_hidden(node):
+                self._enter(tag)
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
+        self._break()
+
+    def _write(self, text: str) -> None:
+        self._inline.append(text if self._preformatted else _ANY_SPACE.sub(" ", text))
+
+    def _enter(self, tag: str) -> None:
+        if tag in _CELLS:
+            self._inline.append("" if self._is_first_cell else _CELL_BORDER)
+            self._is_first_cell = False
+            self._cells += 1
+        elif tag in _BLOCKS:
+            self._border(tag)
+        if tag == "tr":
+            self._is_first_cell = True
+        if tag == "pre":
+            self._preformatted += 1
+        if tag == "br":
+            self._inline.append("\n")
+
+    def _leave(self, tag: str) -> None:
+        if tag in _CELLS:
+            self._cells -= 1
+        elif tag in _HEADINGS:
+            self._break(_HEADINGS[tag])
+        elif tag in _BLOCKS:
+            self._border(tag)
+        if tag == "pre":
+            self._preformatted -= 1
+
+    def _border(self, tag: str) -> None:
+        """Where a block begins or ends; a paragraph in a table's cell does not end the row."""
+        if self._cells and tag not in _OWN_LINES:
+            self._inline.append("\n")
+            return
+        self._break()
+        self._separator = "\n" if tag in _ROWS else "\n\n"
+
+    def _break(self, level: int | None = None) -> None:
+        """Write what was collected as a block, set apart from the one before as that one's end asks for."""
+        raw, self._inline = "".join(self._inline), []
+        lines = _AROUND_BORDER.sub(" ", clean(raw)).split("\n")
+        text = "\n".join(filter(None, (_SPACE.sub(" ", line).strip() for line in lines)))
+        if text:
+            self._page.add(text, self._separator, level)
+            self._separator = "\n\n"

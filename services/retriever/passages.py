@@ -1,0 +1,71 @@
+"""From ranked chunks to segments: rankings merged, overlaps and what exceeds a limit left out. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from citewire.contracts.evidence import Exclusion, ExclusionReason, Segment
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A chunk that a search found; scores of different queries can't be compared."""
+
+    chunk_id: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one knowledge base may give: segments, and characters of them together."""
+
+    segments: int
+    characters: int
+
+
+def merge_rankings(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """The hits of several queries, each query's best before any query's second best.
+
+    A chunk stands once, where it is met first, with the best of its scores.
+    """
+    best: dict[int, float] = {}
+    for hit in chain.from_iterable(zip_longest(*rankings)):
+        if hit is not None:
+            best[hit.chunk_id] = max(hit.score, best.get(hit.chunk_id, 0.0))
+    return [Hit(chunk_id, score) for chunk_id, score in best.items()]
+
+
+def select_segments(candidates: Iterable[Segment], limits: Limits) -> tuple[tuple[Segment, ...], tuple[Exclusion, ...]]:
+    """The candidates that are taken, in their order, and why each other one is not.
+
+    Nothing is cut: a candidate that does not fit is left out whole, and a later one that fits is taken.
+    """
+    taken: list[Segment] = []
+    excluded: list[Exclusion] = []
+    room = limits.characters
+    for candidate in candidates:
+        reason = _objection(candidate, taken, limits.segments, room)
+        if reason is None:
+            taken.append(candidate)
+            room -= len(candidate.text)
+        else:
+            excluded.append(_exclusion(candidate, reason))
+    return tuple(taken), tuple(excluded)
+
+
+def _objection(candidate: Segment, taken: Sequence[Segment], most: int, room: int) -> ExclusionReason | None:
+    if any(_overlap(candidate, other) for other in taken):
+        return ExclusionReason.OVERLAP
+    if len(taken) >= most:
+        return ExclusionReason.LIMIT
+    if len(candidate.text) > room:
+        return ExclusionReason.BUDGET
+    return None
+
+
+def _overlap(one: Segment, other: Segment) -> bool:
+    return one.doc_id == other.doc_id and one.start < other.end and other.start < one.end
+
+
+def _exclusion(segment: Segment, reason: ExclusionReason) -> Exclusion:
+    return Exclusion(kb_id=segment.kb_id, doc_id=segment.doc_id, start=segment.start, end=segment.end, reason=reason)

@@ -1,0 +1,1 @@
+"""All SQL of the schema `knowledge`: one module per thing that is kept."""

@@ -1,0 +1,1 @@
+"""citewire: question answering over several knowledge bases, streamed, every citation proved."""

@@ -1,0 +1,76 @@
+"""`citewire ask`: the answer as it streams, then its numbered sources."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from citewire.cli.client import Client
+from citewire.cli.options import Key, Url, connect
+from citewire.contracts.answers import DeltaFrame, DoneFrame, SourcesFrame
+from citewire.contracts.evidence import Citation, Source
+from citewire.contracts.problems import Problem
+
+console = Console(highlight=False, markup=False)
+notes = Console(stderr=True, highlight=False, markup=False, style="dim")
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    kb: Annotated[list[str] | None, typer.Option("--kb", help="A knowledge base; repeatable. Default: all.")] = None,
+    session: Annotated[str | None, typer.Option(help="Continue this session.")] = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Ask a question; the answer streams with numbered sources."""
+    with connect(url, key) as client:
+        _print_answer(client, _body(client, question, kb, session))
+
+
+def _body(client: Client, question: str, kbs: list[str] | None, session: str | None) -> dict[str, Any]:
+    if session is not None:
+        return {"question": question, "session_id": session}
+    return {"question": question, "kb_ids": kbs or [kb.kb_id for kb in client.knowledge_bases()]}
+
+
+def _print_answer(client: Client, body: dict[str, Any]) -> None:
+    sources: dict[int, Source] = {}
+    for event in client.ask(body):
+        if event.event == "sources":
+            frame = SourcesFrame.model_validate_json(event.data)
+            sources = {source.number: source for source in frame.sources}
+            notes.print(_describe(frame))
+        elif event.event == "delta":
+            console.print(DeltaFrame.model_validate_json(event.data).text, end="", soft_wrap=True)
+        elif event.event == "done":
+            console.print()
+            _print_end(DoneFrame.model_validate_json(event.data), sources)
+        elif event.event == "error":
+            problem = Problem.model_validate_json(event.data)
+            notes.print(f"{problem.title}: {problem.detail}")
+            raise typer.Exit(1)
+
+
+def _describe(frame: SourcesFrame) -> str:
+    kbs = ", ".join(dict.fromkeys(source.kb_id for source in frame.sources)) or "no knowledge base"
+    return f"{len(frame.sources)} passages from {kbs}"
+
+
+def _print_end(done: DoneFrame, sources: dict[int, Source]) -> None:
+    if done.citations:
+        console.print()
+    for citation in done.citations:
+        console.print(_source_line(citation, sources[citation.number]), soft_wrap=True)
+    if done.dangling_citations:
+        notes.print(f"no such source: {', '.join(map(str, done.dangling_citations))}")
+    if done.degraded:
+        notes.print(f"degraded: {done.degraded}")
+    notes.print(f"{done.status} · session {done.session_id}")
+
+
+def _source_line(citation: Citation, source: Source) -> Text:
+    page = citation.page_label or citation.page
+    where = f"{source.title or source.file_name}" + (f", p. {page}" if page else "")
+    verdicts = ", ".join(dict.fromkeys(quote.verdict for quote in citation.quotes)) or "not quoted"
+    return Text.assemble((f"[{citation.number}] ", "bold cyan"), where, (f" · {source.kb_id} · {verdicts}", "dim"))

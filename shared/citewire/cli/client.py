@@ -1,0 +1,132 @@
+"""The HTTP interface as the commands use it: typed calls, problems as errors, streams that survive a break."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+import httpx
+from httpx_sse import ServerSentEvent, connect_sse
+from pydantic import BaseModel, ValidationError
+
+from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBase
+from citewire.contracts.problems import Problem
+
+M = TypeVar("M", bound=BaseModel)
+
+# A stream's heartbeat comes every 15 s; twice that without a byte means that the connection is dead.
+READ_TIMEOUT = 35.0
+RECONNECT_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0)
+POLL_INTERVAL = 0.1
+
+
+class ServiceProblem(Exception):  # noqa: N818 - what the service answered
+    """The service refused, or can't be reached (`status` None); `str()` is what to tell the user."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """A connection to the service; use it as a context manager."""
+
+    def __init__(self, url: str, key: str | None) -> None:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=httpx.Timeout(10, read=READ_TIMEOUT))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def call(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One request; raises ServiceProblem for anything but success."""
+        try:
+            response = self._http.request(method, path, **options)
+        except httpx.HTTPError as error:
+            raise ServiceProblem(f"can't reach {self._http.base_url}: {error}") from error
+        _check(response)
+        return response
+
+    def read(self, model: type[M], method: str, path: str, **options: Any) -> M:
+        """One request whose answer is a model."""
+        return model.model_validate_json(self.call(method, path, **options).content)
+
+    def knowledge_bases(self) -> list[KnowledgeBase]:
+        """All knowledge bases that the key may see."""
+        return [KnowledgeBase.model_validate(kb) for kb in self.call("GET", "/v1/kbs").json()["kbs"]]
+
+    def documents(self, kb_id: str) -> Iterator[Document]:
+        """All documents of a knowledge base."""
+        cursor: str | None = None
+        while True:
+            params = {} if cursor is None else {"cursor": cursor}
+            page = self.call("GET", f"/v1/kbs/{kb_id}/documents", params=params).json()
+            yield from (Document.model_validate(document) for document in page["documents"])
+            if (cursor := page["next_cursor"]) is None:
+                return
+
+    def upload(self, kb_id: str, path: Path) -> Document:
+        """Send one file; what comes back says where it stands, not yet that it is searchable."""
+        with path.open("rb") as file:
+            return self.read(Document, "POST", f"/v1/kbs/{kb_id}/documents", files={"file": (path.name, file)})
+
+    def wait_until_settled(self, document: Document) -> Document:
+        """The document once it is indexed or failed."""
+        while document.status in {DocumentStatus.SUBMITTED, DocumentStatus.PARSING}:
+            time.sleep(POLL_INTERVAL)
+            document = self.read(Document, "GET", f"/v1/kbs/{document.kb_id}/documents/{document.doc_id}")
+        return document
+
+    def ask(self, body: dict[str, Any]) -> Iterator[ServerSentEvent]:
+        """The frames of an answer; a broken connection is taken up again where it broke."""
+        question_id, last = None, ""
+        with (
+            contextlib.suppress(httpx.TransportError),
+            connect_sse(self._http, "POST", "/v1/questions", json=body) as source,
+        ):
+            _check(source.response)
+            question_id = UUID(source.response.headers["X-Question-Id"])
+            for event in source.iter_sse():
+                last = event.id or last
+                yield event
+                if event.event in {"done", "error"}:
+                    return
+        if question_id is None:
+            raise ServiceProblem(f"can't reach {self._http.base_url}")
+        yield from self._resume(question_id, last)
+
+    def _resume(self, question_id: UUID, last: str) -> Iterator[ServerSentEvent]:
+        for pause in RECONNECT_PAUSES:
+            time.sleep(pause)
+            headers = {"Last-Event-ID": last} if last else {}
+            with (
+                contextlib.suppress(httpx.TransportError),
+                connect_sse(self._http, "GET", f"/v1/questions/{question_id}/events", headers=headers) as source,
+            ):
+                _check(source.response)
+                for event in source.iter_sse():
+                    last = event.id or last
+                    headers = {"Last-Event-ID": last}
+                    yield event
+                    if event.event in {"done", "error"}:
+                        return
+        raise ServiceProblem("the connection broke, and the answer could not be taken up again")
+
+
+def _check(response: httpx.Response) -> None:
+    if response.is_success:
+        return
+    body = response.read()
+    try:
+        problem = Problem.model_validate_json(body)
+    except ValidationError:
+        raise ServiceProblem(f"HTTP {response.status_code}", response.status_code) from None
+    raise ServiceProblem(": ".join(filter(None, (problem.title, problem.detail))), problem.status)

@@ -1,0 +1,1 @@
+"""What the services say to each other and to the world: pydantic models and nothing else."""

@@ -1,0 +1,202 @@
+"""The facts that services tell each other over JetStream: one class per subject.
+
+An event's id derives from its cause, so a handler that runs twice publishes the same id and the stream
+drops the second. Removing or re-meaning a field takes a new class on a `v2` subject.
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar
+from uuid import UUID, uuid5
+
+from pydantic import Field, StringConstraints
+
+from citewire.contracts.evidence import Exclusion, Leg, SearchQuery, Segment
+from citewire.contracts.identity import User
+from citewire.contracts.model import Message
+from citewire.contracts.problems import Problem
+from citewire.contracts.sessions import Interaction, KbId, SessionParams, SessionRef, Turn
+
+# One token of a NATS subject: the identity of the publisher, and the only one that it may publish under.
+Asker = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+MAX_QUESTION_CHARACTERS = 4000
+
+
+def now() -> datetime:
+    """The current time in UTC."""
+    return datetime.now(UTC)
+
+
+class Event(Message):
+    """Base of every event: `subject` is the prefix, `tokens()` what follows it."""
+
+    subject: ClassVar[str]
+
+    question_id: UUID
+    deadline: datetime
+    occurred_at: datetime = Field(default_factory=now)
+
+    def tokens(self) -> tuple[str, ...]:
+        """The variable tokens of this event's subject."""
+        return ()
+
+    @property
+    def full_subject(self) -> str:
+        """The subject that this event is published on."""
+        return ".".join((self.subject, *self.tokens()))
+
+    @property
+    def event_id(self) -> UUID:
+        """The id that de-duplicates publications: derived from the question and the subject."""
+        return uuid5(self.question_id, self.full_subject)
+
+
+class QuestionAsked(Event):
+    """Somebody asked. `kb_ids` is the scope of a new session; with `session_id` it must be None or equal.
+
+    `params`, when given, replace the session's stored ones for this question only.
+    """
+
+    subject: ClassVar[str] = "qa.v1.question.asked"
+
+    asker: Asker
+    user: User
+    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)
+    session_id: UUID | None = None
+    kb_ids: tuple[KbId, ...] | None = None
+    params: SessionParams | None = None
+
+    def tokens(self) -> tuple[str, ...]:
+        return (self.asker,)
+
+
+class QuestionRejected(Event):
+    """The question was not accepted, and why; nothing was stored but the audit row."""
+
+    subject: ClassVar[str] = "qa.v1.question.rejected"
+
+    asker: Asker
+    user: User | None = None
+    question: str = ""
+    problem: Problem
+
+    def tokens(self) -> tuple[str, ...]:
+        return (self.asker,)
+
+
+class RetrievalPlanned(Event):
+    """What will be searched: the generator waits for one `SegmentsFound` from each of `kb_ids`."""
+
+    subject: ClassVar[str] = "qa.v1.retrieval.planned"
+
+    asker: Asker
+    user: User
+    asked_at: datetime
+    question: str
+    session: SessionRef
+    params: SessionParams
+    history: tuple[Turn, ...] = ()
+    queries: tuple[SearchQuery, ...] = ()
+    kb_ids: tuple[str, ...] = ()
+    degraded: str | None = None
+
+    @property
+    def event_id(self) -> UUID:
+        return uuid5(self.question_id, self.subject)
+
+
+class RetrievalRequested(Event):
+    """Search one knowledge base with these queries; answer within `deadline` or not at all."""
+
+    subject: ClassVar[str] = "qa.v1.retrieval.requested"
+
+    kb_id: KbId
+    queries: tuple[SearchQuery, ...]
+    top_k: int
+
+    def tokens(self) -> tuple[str, ...]:
+        return (self.kb_id,)
+
+
+class SegmentsFound(Event):
+    """What one knowledge base gave, best first; a failed search has `error` and no segments."""
+
+    subject: ClassVar[str] = "qa.v1.segments.found"
+
+    kb_id: KbId
+    segments: tuple[Segment, ...] = ()
+    excluded: tuple[Exclusion, ...] = ()
+    legs: tuple[Leg, ...] = ()
+    error: str | None = None
+
+    def tokens(self) -> tuple[str, ...]:
+        return (str(self.question_id), self.kb_id)
+
+
+class InteractionFinished(Event):
+    """The outcome of a question, complete: whoever stores or receives it needs nothing else."""
+
+    subject: ClassVar[str] = "qa.v1.interaction.finished"
+
+    asker: Asker
+    user: User
+    session: SessionRef
+    interaction: Interaction
+
+    def tokens(self) -> tuple[str, ...]:
+        return (self.asker,)
+
+
+class DocumentEvent(Message):
+    """Base of what happens to documents."""
+
+    subject: ClassVar[str]
+
+    kb_id: KbId
+    doc_id: UUID
+    version: int
+    occurred_at: datetime = Field(default_factory=now)
+
+    @property
+    def full_subject(self) -> str:
+        """The subject that this event is published on."""
+        return f"{self.subject}.{self.kb_id}"
+
+    @property
+    def event_id(self) -> UUID:
+        """Derived from document, version and subject."""
+        return uuid5(self.doc_id, f"{self.subject}/{self.version}")
+
+
+class DocumentSubmitted(DocumentEvent):
+    """A file waits in the upload bucket under `upload`; `version` is the one it will become."""
+
+    subject: ClassVar[str] = "kb.v1.document.submitted"
+
+    upload: str
+    file_name: str
+
+
+class DocumentIndexed(DocumentEvent):
+    """A version became the current one, complete and searchable."""
+
+    subject: ClassVar[str] = "kb.v1.document.indexed"
+
+
+class DocumentRemoved(DocumentEvent):
+    """A document is gone from every answer from now on."""
+
+    subject: ClassVar[str] = "kb.v1.document.removed"
+
+
+EVENTS: tuple[type[Event] | type[DocumentEvent], ...] = (
+    QuestionAsked,
+    QuestionRejected,
+    RetrievalPlanned,
+    RetrievalRequested,
+    SegmentsFound,
+    InteractionFinished,
+    DocumentSubmitted,
+    DocumentIndexed,
+    DocumentRemoved,
+)

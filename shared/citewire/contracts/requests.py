@@ -1,0 +1,285 @@
+"""Request/reply: what services ask the owners of data, over core NATS.
+
+A request class names its subject and its reply; an owner answers with the reply or with a problem.
+"""
+
+from typing import ClassVar, Generic, TypeVar
+from uuid import UUID
+
+from pydantic import Field
+
+from citewire.contracts.evidence import Leg, Segment
+from citewire.contracts.knowledge import Document, KnowledgeBase, NewKnowledgeBase, PageText
+from citewire.contracts.model import Message
+from citewire.contracts.problems import Problem
+from citewire.contracts.sessions import Interaction, KbId, Session, SessionParams, Turn
+
+
+class Reply(Message):
+    """Base of every reply."""
+
+
+class Done(Reply):
+    """The change was made."""
+
+
+class Refused(Message):
+    """The envelope of a reply that is a problem."""
+
+    problem: Problem
+
+
+R = TypeVar("R", bound=Reply)
+
+
+class Request(Message, Generic[R]):
+    """Base of every request: `subject` says who answers, `reply` with what."""
+
+    subject: ClassVar[str]
+    reply: ClassVar[type[Reply]]
+
+
+class SessionContext(Reply):
+    """What a follow-up needs of its session: the session, and its newest turns, oldest first."""
+
+    session: Session
+    turns: tuple[Turn, ...] = ()
+
+
+class GetSessionContext(Request[SessionContext]):
+    """A session of this user with at most `turns` newest finished turns; 404 when it is not theirs."""
+
+    subject: ClassVar[str] = "sessions.v1.context"
+    reply: ClassVar[type[Reply]] = SessionContext
+
+    session_id: UUID
+    user_id: str
+    turns: int = 0
+
+
+class SessionReply(Reply):
+    """One session."""
+
+    session: Session
+
+
+class CreateSession(Request[SessionReply]):
+    """Create a session before its first question; an empty title is taken from that question later."""
+
+    subject: ClassVar[str] = "sessions.v1.create"
+    reply: ClassVar[type[Reply]] = SessionReply
+
+    session_id: UUID
+    user_id: str
+    title: str = ""
+    params: SessionParams
+
+
+class RenameSession(Request[SessionReply]):
+    """Give a session another title; 404 when it is not this user's."""
+
+    subject: ClassVar[str] = "sessions.v1.rename"
+    reply: ClassVar[type[Reply]] = SessionReply
+
+    session_id: UUID
+    user_id: str
+    title: str
+
+
+class DeleteSession(Request[Done]):
+    """Delete a session with its interactions; 404 when it is not this user's."""
+
+    subject: ClassVar[str] = "sessions.v1.delete"
+    reply: ClassVar[type[Reply]] = Done
+
+    session_id: UUID
+    user_id: str
+
+
+class SessionPage(Reply):
+    """Sessions, newest change first; `next_cursor` continues, None ends."""
+
+    sessions: tuple[Session, ...]
+    next_cursor: str | None = None
+
+
+class ListSessions(Request[SessionPage]):
+    """This user's sessions, filtered by label and by text in title or questions."""
+
+    subject: ClassVar[str] = "sessions.v1.list"
+    reply: ClassVar[type[Reply]] = SessionPage
+
+    user_id: str
+    supp_id: str | None = None
+    text: str | None = None
+    limit: int = Field(default=50, ge=1, le=200)
+    cursor: str | None = None
+
+
+class InteractionPage(Reply):
+    """A session with a page of its interactions, oldest first."""
+
+    session: Session
+    interactions: tuple[Interaction, ...]
+    next_cursor: str | None = None
+
+
+class ReadSession(Request[InteractionPage]):
+    """A session of this user with its interactions."""
+
+    subject: ClassVar[str] = "sessions.v1.read"
+    reply: ClassVar[type[Reply]] = InteractionPage
+
+    session_id: UUID
+    user_id: str
+    limit: int = Field(default=50, ge=1, le=200)
+    cursor: str | None = None
+
+
+class InteractionReply(Reply):
+    """One interaction."""
+
+    interaction: Interaction
+
+
+class GetInteraction(Request[InteractionReply]):
+    """The stored outcome of a question of this user; a question on record without an outcome is pending."""
+
+    subject: ClassVar[str] = "interactions.v1.get"
+    reply: ClassVar[type[Reply]] = InteractionReply
+
+    question_id: UUID
+    user_id: str
+
+
+class KnowledgeBaseReply(Reply):
+    """One knowledge base."""
+
+    kb: KnowledgeBase
+
+
+class CreateKnowledgeBase(Request[KnowledgeBaseReply]):
+    """Create a knowledge base; 409 when the id is taken."""
+
+    subject: ClassVar[str] = "kb.v1.create"
+    reply: ClassVar[type[Reply]] = KnowledgeBaseReply
+
+    kb: NewKnowledgeBase
+
+
+class RemoveKnowledgeBase(Request[Done]):
+    """Remove a knowledge base and its documents; 404 when there is none."""
+
+    subject: ClassVar[str] = "kb.v1.remove"
+    reply: ClassVar[type[Reply]] = Done
+
+    kb_id: KbId
+
+
+class DocumentReply(Reply):
+    """One document."""
+
+    document: Document
+
+
+class SubmitDocument(Request[DocumentReply]):
+    """Take a file from the upload bucket into a knowledge base; the same file name is a new version."""
+
+    subject: ClassVar[str] = "kb.v1.documents.submit"
+    reply: ClassVar[type[Reply]] = DocumentReply
+
+    kb_id: KbId
+    file_name: str
+    upload: str
+
+
+class GetDocument(Request[DocumentReply]):
+    """One document and where its newest upload stands."""
+
+    subject: ClassVar[str] = "kb.v1.documents.get"
+    reply: ClassVar[type[Reply]] = DocumentReply
+
+    kb_id: KbId
+    doc_id: UUID
+
+
+class DocumentList(Reply):
+    """Documents by file name; `next_cursor` continues, None ends."""
+
+    documents: tuple[Document, ...]
+    next_cursor: str | None = None
+
+
+class ListDocuments(Request[DocumentList]):
+    """The documents of a knowledge base that are not removed."""
+
+    subject: ClassVar[str] = "kb.v1.documents.list"
+    reply: ClassVar[type[Reply]] = DocumentList
+
+    kb_id: KbId
+    limit: int = Field(default=100, ge=1, le=500)
+    cursor: str | None = None
+
+
+class RemoveDocument(Request[Done]):
+    """Remove a document: from now on no search returns it."""
+
+    subject: ClassVar[str] = "kb.v1.documents.remove"
+    reply: ClassVar[type[Reply]] = Done
+
+    kb_id: KbId
+    doc_id: UUID
+
+
+class PageReply(Reply):
+    """One page's text."""
+
+    page: PageText
+
+
+class ReadPage(Request[PageReply]):
+    """A page of a document's searched version; without `number` the whole text of a document without pages."""
+
+    subject: ClassVar[str] = "kb.v1.documents.page"
+    reply: ClassVar[type[Reply]] = PageReply
+
+    kb_id: KbId
+    doc_id: UUID
+    number: int | None = None
+
+
+class SearchReply(Reply):
+    """Segments, best first."""
+
+    segments: tuple[Segment, ...]
+    legs: tuple[Leg, ...]
+
+
+class Search(Request[SearchReply]):
+    """Retrieval alone, without an answer."""
+
+    subject: ClassVar[str] = "kb.v1.search"
+    reply: ClassVar[type[Reply]] = SearchReply
+
+    kb_id: KbId
+    query: str
+    top_k: int = Field(default=8, ge=1, le=50)
+
+
+REQUESTS: tuple[type[Request[Reply]], ...] = (
+    GetSessionContext,
+    CreateSession,
+    RenameSession,
+    DeleteSession,
+    ListSessions,
+    ReadSession,
+    GetInteraction,
+    CreateKnowledgeBase,
+    RemoveKnowledgeBase,
+    SubmitDocument,
+    GetDocument,
+    ListDocuments,
+    RemoveDocument,
+    ReadPage,
+    Search,
+)  # type: ignore[assignment]

@@ -1,0 +1,1 @@
+"""What every service runs on: connections, delivery, the answer log, shared state."""

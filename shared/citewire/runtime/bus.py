@@ -1,0 +1,75 @@
+"""NATS: publish facts with an id, ask owners of data, reach buckets. One connection per process."""
+
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from nats.aio.client import Client
+from nats.errors import ConnectionClosedError, NoRespondersError
+from nats.js import JetStreamContext
+from nats.js.errors import APIError, NoStreamResponseError
+from pydantic import ValidationError
+
+from citewire.contracts.events import DocumentEvent, Event
+from citewire.contracts.requests import Refused, Reply, Request
+from citewire.runtime.errors import Refusal, TransientError, overloaded
+
+R = TypeVar("R", bound=Reply)
+
+# A publication that is not acknowledged in this time has an unknown outcome: the same id is tried again.
+PUBLISH_TIMEOUT = 5.0
+PUBLISH_TRIES = 3
+# Error code of JetStream for a stream that refuses new messages because it is full.
+MAXIMUM_MESSAGES_EXCEEDED = 10077
+
+
+class Bus:
+    """What services need of NATS."""
+
+    def __init__(self, client: Client, js: JetStreamContext) -> None:
+        self.client = client
+        self.js = js
+
+    async def publish(self, event: Event | DocumentEvent) -> None:
+        """Put a fact on its stream, once whatever happens; raises TransientError, or Refusal when it is full."""
+        await self.publish_raw(event.full_subject, event.model_dump_json().encode(), str(event.event_id))
+
+    async def publish_raw(
+        self, subject: str, payload: bytes, message_id: str, headers: dict[str, str] | None = None
+    ) -> None:
+        """Like `publish`, for a payload that is no event of ours."""
+        all_headers = {**(headers or {}), "Nats-Msg-Id": message_id}
+        for _ in range(PUBLISH_TRIES):
+            try:
+                await self.js.publish(subject, payload, timeout=PUBLISH_TIMEOUT, headers=all_headers)
+            except TimeoutError:
+                continue
+            except APIError as error:
+                if error.err_code == MAXIMUM_MESSAGES_EXCEEDED:
+                    raise overloaded("Too many questions are waiting.") from error
+                raise TransientError(f"JetStream: {error.description}") from error
+            except (NoStreamResponseError, NoRespondersError, ConnectionClosedError) as error:
+                raise TransientError("JetStream is away") from error
+            return
+        raise TransientError(f"no acknowledgement for {subject}")
+
+    async def ask(self, request: Request[R], timeout: float = 5.0) -> R:  # noqa: ASYNC109 - NATS counts it
+        """Ask the owner of some data; raises its Refusal, or TransientError when it is away."""
+        try:
+            message = await self.client.request(request.subject, request.model_dump_json().encode(), timeout=timeout)
+        except (TimeoutError, NoRespondersError, ConnectionClosedError) as error:
+            raise TransientError(f"nobody answers {request.subject}") from error
+        return read_reply(request, message.data)
+
+
+def read_reply(request: Request[R], payload: bytes) -> R:
+    """The reply that `payload` is; raises the Refusal that it carries instead."""
+    try:
+        refused = Refused.model_validate_json(payload)
+    except ValidationError:
+        return request.reply.model_validate_json(payload)  # type: ignore[return-value] # the class names its reply
+    raise Refusal(refused.problem)
+
+
+def seconds_left(deadline: datetime) -> float:
+    """How long until a deadline; never below zero."""
+    return max(0.0, (deadline - datetime.now(UTC)).total_seconds())

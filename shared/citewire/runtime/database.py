@@ -1,0 +1,77 @@
+"""The connection pool, and Postgres' failures in our own words."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from citewire.runtime.errors import PermanentError, TransientError
+
+if TYPE_CHECKING:
+    Record = asyncpg.Record
+    Connection = asyncpg.pool.PoolConnectionProxy[Record]
+    Pool = asyncpg.Pool[Record]
+
+# What a later try can survive: a server that is away, restarts, is full, or chose this transaction as a victim.
+_AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.TransactionRollbackError,
+    # A server that became read-only in a failover.
+    asyncpg.InvalidTransactionStateError,
+)
+# What no later try can change: values that Postgres does not take.
+_WRONG = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+# Seconds after which a statement is given up; storing a long document takes a few.
+_STATEMENT_TIMEOUT = 60.0
+
+
+@contextlib.contextmanager
+def _translated() -> Generator[None]:
+    try:
+        yield
+    except _AWAY as error:
+        raise TransientError(f"Postgres: {str(error) or type(error).__name__}") from error
+    except _WRONG as error:
+        raise PermanentError(f"Postgres: {error}") from error
+
+
+class Database:
+    """Runs statements; raises TransientError when a later try can succeed, PermanentError when none can."""
+
+    def __init__(self, pool: "Pool") -> None:
+        self._pool = pool
+
+    async def execute(self, statement: str, *values: Any) -> None:
+        """Run a statement whose result does not matter."""
+        with _translated():
+            await self._pool.execute(statement, *values)
+
+    async def rows(self, statement: str, *values: Any) -> "list[Record]":
+        """Every row of the result."""
+        with _translated():
+            return await self._pool.fetch(statement, *values)
+
+    async def row(self, statement: str, *values: Any) -> "Record | None":
+        """The first row, if any."""
+        with _translated():
+            return await self._pool.fetchrow(statement, *values)
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> "AsyncGenerator[Connection]":
+        """A connection on which all happens or nothing."""
+        with _translated():
+            async with self._pool.acquire() as connection, connection.transaction():
+                yield connection
+
+
+@contextlib.asynccontextmanager
+async def open_database(dsn: str) -> AsyncGenerator[Database]:
+    """A pool for as long as the block lasts."""
+    async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=_STATEMENT_TIMEOUT) as pool:
+        yield Database(pool)

@@ -1,0 +1,40 @@
+"""Health over HTTP: alive is the process, ready is a round trip to what it stands on."""
+
+import asyncio
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from citewire.runtime.service import Wires
+
+
+async def readiness(wires: Wires) -> dict[str, str]:
+    """The state of each server this process needs: `ok`, or what is wrong."""
+    return {
+        "nats": await _check(wires.bus.client.flush(timeout=1)),
+        "redis": await _check(wires.redis.ping()),
+    }
+
+
+async def _check(probe: object) -> str:
+    try:
+        async with asyncio.timeout(2):
+            await probe  # type: ignore[misc] # redis-py says Awaitable or bool
+    except Exception as error:  # noqa: BLE001 - whatever it is, the probe's answer is that it is not ready
+        return type(error).__name__
+    return "ok"
+
+
+def health_app(wires: Wires) -> Starlette:
+    """`/healthz` and `/readyz` for a process that serves nothing else."""
+
+    async def alive(_: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(_: Request) -> JSONResponse:
+        states = await readiness(wires)
+        return JSONResponse(states, status_code=200 if set(states.values()) == {"ok"} else 503)
+
+    return Starlette(routes=[Route("/healthz", alive), Route("/readyz", ready)])

@@ -1,0 +1,209 @@
+"""Streams, consumers and buckets: the one place that creates or changes them, idempotently, at start."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nats.js import JetStreamContext
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DiscardPolicy,
+    KeyValueConfig,
+    ObjectStoreConfig,
+    RetentionPolicy,
+    StorageType,
+    StreamConfig,
+)
+from nats.js.errors import NotFoundError
+
+from citewire.contracts import streams
+from citewire.contracts.events import (
+    DocumentSubmitted,
+    InteractionFinished,
+    QuestionAsked,
+    QuestionRejected,
+    RetrievalPlanned,
+    RetrievalRequested,
+    SegmentsFound,
+)
+
+MINUTE = 60.0
+DAY = 24 * 60 * MINUTE
+# More questions than this waiting means that answers would come too late: refuse at the door instead.
+MAX_WAITING_QUESTIONS = 2000
+
+# nats-py takes durations in seconds.
+STREAMS: tuple[StreamConfig, ...] = (
+    StreamConfig(
+        name=streams.QUESTIONS,
+        subjects=[f"{QuestionAsked.subject}.*"],
+        retention=RetentionPolicy.INTEREST,  # two consumers need each question: planning and audit
+        discard=DiscardPolicy.NEW,
+        max_msgs=MAX_WAITING_QUESTIONS,
+        max_age=DAY,
+        duplicate_window=10 * MINUTE,
+    ),
+    StreamConfig(
+        name=streams.PLANS,
+        subjects=[RetrievalPlanned.subject],
+        retention=RetentionPolicy.WORK_QUEUE,
+        max_age=15 * MINUTE,
+        duplicate_window=10 * MINUTE,
+    ),
+    StreamConfig(
+        name=streams.RETRIEVALS,
+        subjects=[f"{RetrievalRequested.subject}.*"],
+        retention=RetentionPolicy.WORK_QUEUE,
+        max_age=5 * MINUTE,
+        duplicate_window=2 * MINUTE,
+    ),
+    StreamConfig(
+        name=streams.SEGMENTS,
+        subjects=[f"{SegmentsFound.subject}.*.*"],
+        retention=RetentionPolicy.LIMITS,
+        storage=StorageType.MEMORY,  # a search can be repeated, so memory is enough
+        max_age=15 * MINUTE,
+        max_msgs_per_subject=1,
+        duplicate_window=10 * MINUTE,
+        allow_direct=True,
+    ),
+    StreamConfig(
+        name=streams.OUTCOMES,
+        subjects=[f"{InteractionFinished.subject}.*", f"{QuestionRejected.subject}.*"],
+        retention=RetentionPolicy.LIMITS,  # kept, so that a restored database can be brought up to date
+        max_age=7 * DAY,
+        duplicate_window=60 * MINUTE,
+    ),
+    StreamConfig(
+        name=streams.DOCUMENTS,
+        subjects=["kb.v1.document.*.*"],
+        retention=RetentionPolicy.LIMITS,
+        max_age=7 * DAY,
+        duplicate_window=10 * MINUTE,
+    ),
+    StreamConfig(
+        name=streams.DEAD_LETTERS,
+        subjects=[f"{streams.DEAD_LETTER_SUBJECT}.>"],
+        retention=RetentionPolicy.LIMITS,
+        max_age=30 * DAY,
+        duplicate_window=60 * MINUTE,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ConsumerSpec:
+    """A durable pull consumer: who reads what, how many at once per process, and how often at most."""
+
+    durable: str
+    stream: str
+    subject: str
+    workers: int
+    ack_wait: timedelta
+    max_deliver: int
+    # A handler that may take longer than `ack_wait` says so while it works.
+    is_long: bool = False
+    # What is stored must outlast an outage of the database: a TransientError never uses up its tries.
+    outlasts_outages: bool = False
+
+
+PLANNER = ConsumerSpec(
+    "autoquery", streams.QUESTIONS, f"{QuestionAsked.subject}.*", 32, timedelta(seconds=30), max_deliver=4
+)
+AUDITOR = ConsumerSpec(
+    "persister-questions",
+    streams.QUESTIONS,
+    f"{QuestionAsked.subject}.*",
+    8,
+    timedelta(seconds=30),
+    max_deliver=20,
+    outlasts_outages=True,
+)
+SEARCHER = ConsumerSpec(
+    "retriever", streams.RETRIEVALS, f"{RetrievalRequested.subject}.*", 32, timedelta(seconds=20), max_deliver=3
+)
+ANSWERER = ConsumerSpec(
+    "generator", streams.PLANS, RetrievalPlanned.subject, 64, timedelta(seconds=30), max_deliver=3, is_long=True
+)
+STORER = ConsumerSpec(
+    "persister-outcomes",
+    streams.OUTCOMES,
+    f"{InteractionFinished.subject}.*",
+    8,
+    timedelta(seconds=30),
+    max_deliver=20,
+    outlasts_outages=True,
+)
+REJECTION_RECORDER = ConsumerSpec(
+    "persister-rejections",
+    streams.OUTCOMES,
+    f"{QuestionRejected.subject}.*",
+    4,
+    timedelta(seconds=30),
+    max_deliver=20,
+    outlasts_outages=True,
+)
+INGESTER = ConsumerSpec(
+    "retriever-documents",
+    streams.DOCUMENTS,
+    f"{DocumentSubmitted.subject}.*",
+    2,
+    timedelta(seconds=60),
+    max_deliver=3,
+    is_long=True,
+)
+CONSUMERS = (PLANNER, AUDITOR, SEARCHER, ANSWERER, STORER, REJECTION_RECORDER, INGESTER)
+
+BROWSER_SESSION_LIFE = 7 * DAY
+
+
+async def provision(js: JetStreamContext, max_replicas: int) -> None:
+    """Bring the server to what this module says; safe to run from every process at each start."""
+    for stream in STREAMS:
+        await _put_stream(js, stream)
+    await _put_buckets(js)
+    await _put_consumers(js, CONSUMERS, max_replicas)
+
+
+async def _put_stream(js: JetStreamContext, config: StreamConfig) -> None:
+    try:
+        await js.stream_info(str(config.name))
+    except NotFoundError:
+        await js.add_stream(config)
+    else:
+        await js.update_stream(config)
+
+
+async def _put_consumers(js: JetStreamContext, specs: Iterable[ConsumerSpec], max_replicas: int) -> None:
+    for spec in specs:
+        await js.add_consumer(
+            spec.stream,
+            ConsumerConfig(
+                durable_name=spec.durable,
+                filter_subject=spec.subject,
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=spec.ack_wait.total_seconds(),
+                # The finite number of tries is kept in `delivery`, which sets the message aside; the
+                # server's own limit would leave it in the stream without a word.
+                max_deliver=-1,
+                # Bounds what a process takes beyond its workers: FastStream fetches ahead.
+                max_ack_pending=spec.workers * max_replicas,
+            ),
+        )
+
+
+async def _put_buckets(js: JetStreamContext) -> None:
+    for bucket, life in (
+        (streams.KB_BUCKET, None),
+        (streams.KEY_BUCKET, None),
+        (streams.BROWSER_BUCKET, BROWSER_SESSION_LIFE),
+    ):
+        try:
+            await js.key_value(bucket)
+        except NotFoundError:
+            await js.create_key_value(KeyValueConfig(bucket=bucket, ttl=life))
+    try:
+        await js.object_store(streams.UPLOAD_BUCKET)
+    except NotFoundError:
+        await js.create_object_store(streams.UPLOAD_BUCKET, ObjectStoreConfig(ttl=DAY))

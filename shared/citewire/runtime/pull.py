@@ -1,0 +1,123 @@
+"""A pull consumer with a standing request: the server sends as many messages as there are free workers, at once.
+
+nats-py's own `fetch` takes one round trip per message, or, for more than one, holds what came until the rest or its
+time-out has come; a client that fetches ahead of its workers lets messages grow old in its queue. Here a request
+stands at the server for exactly the free workers, and is renewed as they get free.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+import structlog
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from citewire.runtime.bus import Bus
+from citewire.runtime.provision import ConsumerSpec
+
+log = structlog.get_logger()
+
+# Seconds that a request stands before the server ends it with a word.
+EXPIRES = 60.0
+# The server says this often that a request still stands; silence means that it restarted and forgot it.
+HEARTBEAT = 1.0
+SILENCE = 2.5
+
+_SECOND = 1_000_000_000
+_HEARTBEAT_STATUS = "100"
+
+
+class PullConsumer:
+    """Takes messages of one durable consumer, at most `spec.workers` at a time, and never more than that."""
+
+    def __init__(self, bus: Bus, spec: ConsumerSpec, handle: Callable[[Msg], Awaitable[None]]) -> None:
+        self._client = bus.client
+        self._spec = spec
+        self._handle = handle
+        self._running: set[asyncio.Task[None]] = set()
+        self._free = spec.workers
+        # Messages that the server may still send for the requests that stand.
+        self._outstanding = 0
+        self._heard = 0.0
+        self._is_stopping = False
+        self._subscription: Subscription | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to take messages."""
+        self._inbox = self._client.new_inbox()
+        self._subscription = await self._client.subscribe(self._inbox, cb=self._receive)
+        await self._request()
+        self._watching = asyncio.create_task(self._watch())
+
+    async def stop(self, grace: float) -> None:
+        """Take no more, and let running work end; what has not ended after `grace` seconds is redelivered."""
+        self._is_stopping = True
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._subscription is not None:
+            await self._subscription.unsubscribe()
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=grace)
+            for task in late:
+                task.cancel()
+
+    async def _receive(self, message: Msg) -> None:
+        self._heard = asyncio.get_running_loop().time()
+        if message.headers and "Status" in message.headers:
+            await self._read_status(message.headers)
+            return
+        self._outstanding = max(0, self._outstanding - 1)
+        if self._is_stopping:
+            await message.nak()
+            return
+        self._free -= 1
+        task = asyncio.create_task(self._work(message))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        await self._top_up()
+
+    async def _read_status(self, headers: dict[str, str]) -> None:
+        """A request has ended: the server says with how many messages unsent."""
+        if headers["Status"] == _HEARTBEAT_STATUS:
+            return
+        unsent = headers.get("Nats-Pending-Messages")
+        self._outstanding = max(0, self._outstanding - int(unsent)) if unsent else 0
+        await self._top_up()
+
+    async def _work(self, message: Msg) -> None:
+        try:
+            await self._handle(message)
+        except Exception:  # whatever it is, the message comes again and the consumer goes on
+            log.exception("delivery failed", consumer=self._spec.durable, subject=message.subject)
+        finally:
+            self._free += 1
+        await self._top_up()
+
+    async def _top_up(self) -> None:
+        """Ask for more once half of the workers are free and unasked for, or nothing stands."""
+        free = self._free - self._outstanding
+        if not self._is_stopping and free > 0 and (self._outstanding == 0 or free >= self._spec.workers // 2):
+            await self._request()
+
+    async def _request(self) -> None:
+        batch = self._free - self._outstanding
+        self._outstanding += batch
+        self._heard = asyncio.get_running_loop().time()
+        request = {
+            "batch": batch,
+            "expires": int(EXPIRES * _SECOND),
+            "idle_heartbeat": int(HEARTBEAT * _SECOND),
+        }
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._spec.stream}.{self._spec.durable}"
+        await self._client.publish(subject, json.dumps(request).encode(), self._inbox)
+
+    async def _watch(self) -> None:
+        """Ask anew when the server is silent: it has restarted, or the connection is another one."""
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            silence = asyncio.get_running_loop().time() - self._heard
+            if self._outstanding and silence > SILENCE and self._client.is_connected:
+                self._outstanding = 0
+                await self._request()

@@ -1,0 +1,112 @@
+"""Small state that everyone needs at once, watched: a JetStream key-value bucket mirrored in memory."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Mapping
+from typing import Generic, TypeVar
+
+import structlog
+from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
+from nats.js.errors import KeyNotFoundError
+from nats.js.kv import KV_DEL, KV_PURGE, KeyValue
+from pydantic import BaseModel, ValidationError
+
+from citewire.runtime.errors import TransientError
+
+M = TypeVar("M", bound=BaseModel)
+
+log = structlog.get_logger()
+
+
+class Registry(Generic[M]):
+    """A bucket whose entries are models of one class; reading costs a dictionary look-up.
+
+    What goes past the mirror raises TransientError when NATS is away.
+    """
+
+    def __init__(self, bucket: KeyValue, model: type[M]) -> None:
+        self._bucket = bucket
+        self._model = model
+        self._entries: dict[str, M] = {}
+        self._changed = asyncio.Condition()
+
+    @property
+    def entries(self) -> Mapping[str, M]:
+        """All entries as last seen."""
+        return self._entries
+
+    async def put(self, key: str, entry: M) -> None:
+        """Write an entry; seen here and everywhere a moment later."""
+        with _translated():
+            await self._bucket.put(key, entry.model_dump_json().encode())
+
+    async def read(self, key: str) -> M | None:
+        """One entry from the server, past the mirror: for the moment after another process wrote it."""
+        with _translated():
+            try:
+                entry = await self._bucket.get(key)
+            except KeyNotFoundError:
+                return None
+        return self._parse(key, entry.value)
+
+    async def remove(self, key: str) -> None:
+        """Remove an entry, if there."""
+        with _translated():
+            await self._bucket.delete(key)
+
+    async def wait_for(self, key: str, *, present: bool, timeout: float = 2.0) -> None:  # noqa: ASYNC109
+        """Return when the mirror shows a key (or shows it gone); raises TimeoutError."""
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(lambda: (key in self._entries) is present)
+
+    async def follow(self, loaded: asyncio.Event) -> None:
+        """Mirror the bucket until cancelled; `loaded` is set when the first picture is complete."""
+        watcher = await self._bucket.watchall()
+        try:
+            async for update in watcher:
+                if update is None:
+                    loaded.set()
+                    continue
+                async with self._changed:
+                    self._apply(update.key, update.operation, update.value)
+                    self._changed.notify_all()
+        finally:
+            await watcher.stop()  # type: ignore[no-untyped-call] # nats-py
+
+    def _apply(self, key: str, operation: str | None, value: bytes | None) -> None:
+        if operation in (KV_DEL, KV_PURGE):
+            self._entries.pop(key, None)
+        elif (entry := self._parse(key, value)) is not None:
+            self._entries[key] = entry
+
+    def _parse(self, key: str, value: bytes | None) -> M | None:
+        try:
+            return self._model.model_validate_json(value or b"")
+        except ValidationError:
+            log.exception("unreadable entry in a bucket", key=key)
+            return None
+
+
+@contextlib.contextmanager
+def _translated() -> Generator[None]:
+    try:
+        yield
+    except (NatsError, TimeoutError) as error:
+        raise TransientError(f"bucket: {str(error) or type(error).__name__}") from error
+
+
+@contextlib.asynccontextmanager
+async def watch(js: JetStreamContext, bucket: str, model: type[M]) -> AsyncGenerator[Registry[M]]:
+    """A registry that is complete when the block begins and follows changes until it ends."""
+    registry = Registry(await js.key_value(bucket), model)
+    loaded = asyncio.Event()
+    following = asyncio.create_task(registry.follow(loaded))
+    try:
+        async with asyncio.timeout(10):
+            await loaded.wait()
+        yield registry
+    finally:
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following

@@ -1,0 +1,88 @@
+"""What a service is to the process that runs it: a name, and what it consumes, answers and serves."""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import structlog
+from nats.aio.msg import Msg
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from starlette.types import ASGIApp
+
+from citewire.contracts.problems import Problem
+from citewire.contracts.requests import Refused, Reply, Request
+from citewire.runtime.answer_log import AnswerLog
+from citewire.runtime.bus import Bus
+from citewire.runtime.delivery import Consumer
+from citewire.runtime.errors import Refusal, TransientError
+
+Q = TypeVar("Q", bound=Request[Any])
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Wires:
+    """The connections of a process, shared by all its services."""
+
+    bus: Bus
+    redis: Redis
+    answer_log: AnswerLog
+
+
+@dataclass(frozen=True)
+class Responder(Generic[Q]):
+    """A stage function that answers requests of one class."""
+
+    request: type[Q]
+    handle: Callable[[Q], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class HttpApp:
+    """An ASGI application and where it listens. `drain` is called at the signal to stop, before requests end."""
+
+    app: ASGIApp
+    host: str
+    port: int
+    drain: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """What a started service wants bound."""
+
+    consumers: tuple[Consumer[Any], ...] = ()
+    responders: tuple[Responder[Any], ...] = ()
+    http: HttpApp | None = None
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service before it starts; `start` yields its bindings and cleans up after them."""
+
+    name: str
+    start: Callable[[Wires], contextlib.AbstractAsyncContextManager[Bindings]]
+
+
+async def respond(responder: Responder[Q], message: Msg) -> bytes:
+    """The reply to one request: what was asked for, or a problem that says why not."""
+    try:
+        reply = await responder.handle(responder.request.model_validate_json(message.data))
+    except ValidationError as error:
+        return _refuse(Problem(type="invalid-input", title="Invalid request", status=422, detail=str(error)))
+    except Refusal as refusal:
+        return _refuse(refusal.problem)
+    except TransientError as error:
+        log.warning("request failed", subject=message.subject, reason=str(error))
+        return _refuse(Problem(type="unavailable", title="Try again later", status=503, retry_after=2))
+    except Exception:  # a bug must not leave the asker waiting for its time-out
+        log.exception("request failed", subject=message.subject)
+        return _refuse(Problem(type="internal", title="Internal error", status=500))
+    return reply.model_dump_json().encode()
+
+
+def _refuse(problem: Problem) -> bytes:
+    return Refused(problem=problem).model_dump_json().encode()

@@ -1,0 +1,23 @@
+"""Where the servers are and how this process runs: read from the environment once, at start."""
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ROLES = ("gateway", "autoquery", "retriever", "generator", "persister")
+
+
+class RuntimeSettings(BaseSettings):
+    """Settings that every process has (`CITEWIRE_NATS_URL` and so on)."""
+
+    model_config = SettingsConfigDict(env_prefix="CITEWIRE_", frozen=True, extra="ignore")
+
+    nats_url: str = "nats://127.0.0.1:4222"
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    # Bounds the work in flight of one role over all its processes, together with its workers per process.
+    max_replicas: int = 1
+    # Seconds that running work may take to end after SIGTERM, before it is left to another process.
+    graceful_timeout: float = 15.0
+    # Where a worker process without an HTTP service of its own answers health checks; none: nowhere.
+    health_host: str = "127.0.0.1"
+    health_port: int | None = None
+    log_level: str = "info"
+    log_format: str = "console"

@@ -1,0 +1,1 @@
+"""Pure text functions that index, query, sentence picking and budgets share."""

@@ -1,0 +1,108 @@
+"""Starting, stopping, and dying: what a stack leaves behind, and what it survives."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from frames import ask
+from stack import running_stack
+
+BOOKING = "How far ahead should a trip be booked?"
+
+
+def wait_until(check: Callable[[], bool], timeout: float = 30.0) -> None:
+    deadline = time.monotonic() + timeout
+    while not check():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One data folder for this file: the first test loads the samples, the others start on them."""
+    return tmp_path_factory.mktemp("life") / "data"
+
+
+def test_ctrl_c_leaves_no_process_behind(data_dir: Path) -> None:
+    with running_stack(data_dir) as stack:
+        started = psutil.Process(stack.process.pid).children(recursive=True)
+        assert len(started) >= 4
+
+    assert stack.process.returncode == 0
+    assert not [process for process in started if process.is_running()]
+
+
+def test_a_second_start_takes_less_than_five_seconds_and_knows_what_was_asked(data_dir: Path) -> None:
+    with running_stack(data_dir) as stack, stack.client() as client:
+        answer = ask(client, BOOKING, kb_ids=["handbook"])
+    begin = time.monotonic()
+
+    with running_stack(data_dir) as stack, stack.client() as client:
+        elapsed = time.monotonic() - begin
+        stored = client.get(f"/v1/questions/{answer.question_id}").json()
+
+    assert stored["model_response"]["content"] == answer.text
+    assert elapsed < 15  # the bar is 5 s on a quiet machine; see the bench
+
+
+def test_kill_9_of_the_parent_leaves_no_process_behind(data_dir: Path) -> None:
+    with running_stack(data_dir) as stack:
+        started = psutil.Process(stack.process.pid).children(recursive=True)
+
+        stack.process.kill()
+
+        wait_until(lambda: not any(process.is_running() for process in started))
+
+
+def test_a_port_that_is_taken_is_avoided(data_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        with running_stack(data_dir) as stack:
+            assert not stack.base_url.endswith(f":{taken}")
+
+
+def test_a_taken_port_that_was_asked_for_is_named_with_its_setting(data_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        result = subprocess.run(
+            [str(Path(sys.executable).with_name("citewire")), "up"],
+            env={**os.environ, "CITEWIRE_DATA_DIR": str(data_dir), "CITEWIRE_GATEWAY_PORT": taken},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert result.returncode == 1
+    assert "CITEWIRE_GATEWAY_PORT" in result.stderr
+
+
+def test_one_process_per_role_answers_the_same(data_dir: Path) -> None:
+    with running_stack(data_dir, "--services") as stack, stack.client() as client:
+        roles = [" ".join(process.cmdline()) for process in psutil.Process(stack.process.pid).children(recursive=True)]
+        answer = ask(client, BOOKING, kb_ids=["handbook"])
+
+    assert sum("citewire.runtime.process" in role for role in roles) == 5
+    assert answer.done["persisted"] is True
+
+
+def test_the_command_line_asks_and_numbers_its_sources(data_dir: Path) -> None:
+    with running_stack(data_dir):
+        result = subprocess.run(
+            [str(Path(sys.executable).with_name("citewire")), "ask", BOOKING, "--kb", "handbook"],
+            env={**os.environ, "CITEWIRE_DATA_DIR": str(data_dir)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+
+    assert "[1]" in result.stdout
+    assert "exact" in result.stdout

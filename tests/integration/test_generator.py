@@ -1,0 +1,520 @@
+"""Answers on a real Redis and NATS, with a writer and a gatherer that the test scripts."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import orjson
+import pytest
+from redis.asyncio import Redis
+
+from builders import found, planned, segment
+from citewire.contracts.answers import DoneFrame, EntryKind, SourcesFrame
+from citewire.contracts.events import InteractionFinished, RetrievalPlanned, SegmentsFound, now
+from citewire.contracts.evidence import Source
+from citewire.contracts.sessions import Interaction, InteractionStatus
+from citewire.contracts.streams import OUTCOMES
+from citewire.runtime.answer_log import AnswerLog, encode_delta, split_entry
+from citewire.runtime.bus import Bus
+from citewire.runtime.errors import TransientError
+from generator.answer import Answering, Gathers, Writes
+from generator.citations.collect import Claim
+from generator.extractive import ExtractiveWriter
+from generator.gather import Gatherer
+from generator.settings import Settings
+from waiting import until, until_found
+
+QUESTION = "How much did revenue and profit grow, and what did costs do?"
+SEGMENTS = (
+    segment("Revenue grew by 12 percent in the year.", doc="a"),
+    segment("Profit grew by 7 percent in the year.", doc="b"),
+    segment("Costs did not grow, as revenue and profit did.", doc="c"),
+)
+Step = str | Callable[[], Awaitable[object]]
+
+
+class ScriptedGatherer:
+    """Has found what the test says, at once."""
+
+    def __init__(self, *results: SegmentsFound) -> None:
+        self._results = results
+
+    async def gather(self, question_id: UUID, kb_ids: Sequence[str], until: datetime) -> dict[str, SegmentsFound]:
+        return {result.kb_id: result for result in self._results}
+
+
+class HangingGatherer:
+    """Never finds anything."""
+
+    def __init__(self) -> None:
+        self.is_asked = asyncio.Event()
+
+    async def gather(self, question_id: UUID, kb_ids: Sequence[str], until: datetime) -> dict[str, SegmentsFound]:
+        self.is_asked.set()
+        await asyncio.Event().wait()
+        return {}
+
+
+class ScriptedWriter:
+    """Writes the pieces of its script, and does what stands between them."""
+
+    def __init__(self, *script: Step) -> None:
+        self._script = script
+        self.is_closed = False
+
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]) -> AsyncIterator[str]:
+        try:
+            for step in self._script:
+                if isinstance(step, str):
+                    yield step
+                    await asyncio.sleep(0)
+                else:
+                    await step()
+        finally:
+            self.is_closed = True
+
+
+class DyingWriter(ExtractiveWriter):
+    """Writes an extract up to a piece, and fails there."""
+
+    def __init__(self, pieces: int) -> None:
+        self._pieces = pieces
+
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]) -> AsyncIterator[str]:
+        left = self._pieces
+        async for piece in super().write(plan, sources, claims):
+            if not left:
+                raise TransientError("the worker dies here")
+            left -= 1
+            yield piece
+
+
+def answering(
+    bus: Bus, log: AnswerLog, writer: Writes, gatherer: Gathers | None = None, **settings: float
+) -> Answering:
+    gatherer = gatherer or ScriptedGatherer(found(uuid4(), "kb", *SEGMENTS))
+    return Answering(bus, log, gatherer, writer, Settings.model_validate(settings))
+
+
+async def entries(log: AnswerLog, plan: RetrievalPlanned) -> list[tuple[EntryKind, str]]:
+    return [split_entry(entry) for entry in await log.read(plan.question_id, 0)]
+
+
+async def kinds(log: AnswerLog, plan: RetrievalPlanned) -> list[str]:
+    return [str(kind) for kind, _ in await entries(log, plan)]
+
+
+async def text_in(log: AnswerLog, plan: RetrievalPlanned) -> str:
+    return "".join(orjson.loads(data)["text"] for kind, data in await entries(log, plan) if kind is EntryKind.DELTA)
+
+
+async def end_of(log: AnswerLog, plan: RetrievalPlanned) -> DoneFrame:
+    (end,) = [data for kind, data in await entries(log, plan) if kind is EntryKind.END]
+    return DoneFrame.model_validate_json(end)
+
+
+async def published(bus: Bus) -> int:
+    return (await bus.js.stream_info(OUTCOMES)).state.messages
+
+
+async def outcome_of(bus: Bus, plan: RetrievalPlanned) -> Interaction:
+    message = await bus.js.get_last_msg(OUTCOMES, f"{InteractionFinished.subject}.{plan.asker}")
+    event = InteractionFinished.model_validate_json(message.data or b"")
+    assert event.question_id == plan.question_id
+    return event.interaction
+
+
+async def lose_log(redis: Redis, plan: RetrievalPlanned) -> None:
+    await redis.delete(*[key async for key in redis.scan_iter(match=f"*{plan.question_id}*")])
+
+
+async def test_sources_come_before_the_text_and_the_end_last(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    await answering(bus, answer_log, ScriptedWriter("a", "b")).answer(plan)
+
+    assert await kinds(answer_log, plan) == ["sources", "delta", "delta", "end"]
+    assert (await end_of(answer_log, plan)).status is InteractionStatus.FINISHED
+
+
+async def test_the_outcome_holds_exactly_what_was_streamed(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    await answering(bus, answer_log, ExtractiveWriter()).answer(plan)
+
+    interaction = await outcome_of(bus, plan)
+    sources = SourcesFrame.model_validate_json((await entries(answer_log, plan))[0][1])
+    end = await end_of(answer_log, plan)
+    assert interaction.model_response.content == await text_in(answer_log, plan)
+    assert interaction.sources == sources.sources
+    assert interaction.model_response.citations == end.citations
+    assert interaction.status is end.status is InteractionStatus.FINISHED
+
+
+async def test_two_hundred_pieces_take_few_calls_of_redis(bus: Bus, answer_log: AnswerLog, redis: Redis) -> None:
+    plan = planned(QUESTION, "kb")
+    pieces = [f"{number} " for number in range(200)]
+    await redis.config_resetstat()
+
+    await answering(bus, answer_log, ScriptedWriter(*pieces)).answer(plan)
+
+    calls = (await redis.info("commandstats"))["cmdstat_evalsha"]["calls"]
+    assert calls < 40
+    assert await text_in(answer_log, plan) == "".join(pieces)
+
+
+async def test_very_many_pieces_at_once_are_written_whole(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    class Instant:
+        async def write(self, *_: object) -> AsyncIterator[str]:
+            for _ in range(20_000):
+                yield "x"
+
+    await answering(bus, answer_log, Instant()).answer(plan)
+
+    assert await text_in(answer_log, plan) == "x" * 20_000
+
+
+async def test_the_first_piece_does_not_wait_for_the_window(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    async def until_written() -> None:
+        async def is_written() -> bool:
+            return await text_in(answer_log, plan) == "first"
+
+        await until_found(is_written)
+
+    writer = ScriptedWriter("first", until_written)
+    await answering(bus, answer_log, writer, write_window=60).answer(plan)
+
+    assert (await end_of(answer_log, plan)).status is InteractionStatus.FINISHED
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2])
+async def test_a_second_worker_goes_on_exactly_where_the_text_stopped(
+    bus: Bus, answer_log: AnswerLog, pieces: int
+) -> None:
+    undisturbed, plan = planned(QUESTION, "kb"), planned(QUESTION, "kb")
+    await answering(bus, answer_log, ExtractiveWriter()).answer(undisturbed)
+    with pytest.raises(TransientError):
+        await answering(bus, answer_log, DyingWriter(pieces)).answer(plan)
+    before = await entries(answer_log, plan)
+
+    await answering(bus, answer_log, ExtractiveWriter()).answer(plan)
+
+    assert len(before) == 1 + pieces
+    assert (await entries(answer_log, plan))[: len(before)] == before
+    assert await kinds(answer_log, plan) == await kinds(answer_log, undisturbed)
+    assert await text_in(answer_log, plan) == await text_in(answer_log, undisturbed)
+    assert (await end_of(answer_log, plan)).citations == (await end_of(answer_log, undisturbed)).citations
+
+
+async def test_the_sources_of_the_first_worker_stay_the_sources(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+    with pytest.raises(TransientError):
+        await answering(bus, answer_log, DyingWriter(1)).answer(plan)
+
+    changed = ScriptedGatherer(found(plan.question_id, "kb", segment("Something else.")))
+    await answering(bus, answer_log, ExtractiveWriter(), changed).answer(plan)
+
+    assert [source.text for source in (await outcome_of(bus, plan)).sources] == [s.text for s in SEGMENTS]
+
+
+async def test_an_ended_answer_is_published_and_nothing_appended(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    class DiesBeforePublishing(Bus):
+        async def publish(self, *_: object) -> None:
+            raise TransientError("the worker dies here")
+
+    with pytest.raises(TransientError):
+        await answering(DiesBeforePublishing(bus.client, bus.js), answer_log, ExtractiveWriter()).answer(plan)
+    before = await entries(answer_log, plan)
+
+    await answering(bus, answer_log, ScriptedWriter("other text")).answer(plan)
+
+    assert await entries(answer_log, plan) == before
+    interaction = await outcome_of(bus, plan)
+    assert interaction.model_response.content == await text_in(answer_log, plan)
+    assert interaction.model_response.citations == (await end_of(answer_log, plan)).citations
+
+
+async def test_a_worker_that_lost_its_lease_publishes_nothing(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    async def take_over() -> None:
+        await answer_log.claim(plan.question_id, "u", 60)
+
+    await answering(bus, answer_log, ScriptedWriter("a", take_over, "b", "c")).answer(plan)
+
+    assert "end" not in await kinds(answer_log, plan)
+    assert await published(bus) == 0
+
+
+async def test_a_worker_that_loses_its_lease_after_the_last_piece_publishes_nothing(
+    bus: Bus, answer_log: AnswerLog
+) -> None:
+    plan = planned(QUESTION, "kb")
+
+    async def take_over() -> None:
+        await answer_log.claim(plan.question_id, "u", 60)
+
+    await answering(bus, answer_log, ScriptedWriter(take_over)).answer(plan)
+
+    assert await kinds(answer_log, plan) == ["sources"]
+    assert await published(bus) == 0
+
+
+async def test_two_workers_at_once_leave_one_answer(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    await asyncio.gather(*(answering(bus, answer_log, ExtractiveWriter()).answer(plan) for _ in range(4)))
+
+    assert (await kinds(answer_log, plan)).count("end") == 1
+    assert (await outcome_of(bus, plan)).model_response.content == await text_in(answer_log, plan)
+    assert await published(bus) == 1
+
+
+async def test_b07_a_stop_before_the_answer_begins_is_kept(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+    await answer_log.open(plan.question_id, "u", "hash")
+    await answer_log.request_stop(plan.question_id)
+
+    await answering(bus, answer_log, ScriptedWriter("never")).answer(plan)
+
+    interaction = await outcome_of(bus, plan)
+    assert (interaction.status, interaction.model_response.content) == (InteractionStatus.STOPPED, "")
+    assert "delta" not in await kinds(answer_log, plan)
+
+
+async def test_b07_a_stop_while_gathering_ends_the_answer(bus: Bus, answer_log: AnswerLog) -> None:
+    plan, gatherer = planned(QUESTION, "kb"), HangingGatherer()
+    worker = answering(bus, answer_log, ScriptedWriter("never"), gatherer)
+    running = asyncio.create_task(worker.answer(plan))
+    await gatherer.is_asked.wait()
+
+    worker.stop(plan.question_id)
+    await running
+
+    assert (await outcome_of(bus, plan)).status is InteractionStatus.STOPPED
+
+
+async def test_b07_b08_a_stop_in_the_middle_closes_the_writer_and_keeps_the_text(
+    bus: Bus, answer_log: AnswerLog
+) -> None:
+    plan, writer = planned(QUESTION, "kb"), ScriptedWriter("Hello", " wor", asyncio.Event().wait, "ld")
+    worker = answering(bus, answer_log, writer)
+    running = asyncio.create_task(worker.answer(plan))
+
+    async def is_written() -> bool:
+        return await text_in(answer_log, plan) == "Hello wor"
+
+    await until_found(is_written)
+    worker.stop(plan.question_id)
+    await asyncio.wait_for(running, 1)
+
+    interaction = await outcome_of(bus, plan)
+    assert writer.is_closed
+    assert (interaction.status, interaction.model_response.content) == (InteractionStatus.STOPPED, "Hello wor")
+    assert interaction.user_input.content == QUESTION
+    assert (await end_of(answer_log, plan)).status is InteractionStatus.STOPPED
+
+
+async def test_b08_a_stopped_answer_keeps_its_citations_so_far(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+    worker = answering(bus, answer_log, ScriptedWriter("Revenue grew [1]. ", asyncio.Event().wait))
+    running = asyncio.create_task(worker.answer(plan))
+
+    async def is_written() -> bool:
+        return bool(await text_in(answer_log, plan))
+
+    await until_found(is_written)
+    worker.stop(plan.question_id)
+    await running
+
+    citations = (await outcome_of(bus, plan)).model_response.citations
+    assert [citation.number for citation in citations] == [1]
+
+
+async def test_b07_a_stop_whose_message_is_lost_is_seen_at_the_next_piece(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+
+    async def request_stop() -> None:
+        async def is_written() -> bool:
+            return await text_in(answer_log, plan) == "a"
+
+        await until_found(is_written)
+        await answer_log.request_stop(plan.question_id)
+
+    writer = ScriptedWriter("a", request_stop, "b", *("c" for _ in range(1000)))
+    await answering(bus, answer_log, writer, write_window=0.0).answer(plan)
+
+    interaction = await outcome_of(bus, plan)
+    assert (interaction.status, interaction.model_response.content) == (InteractionStatus.STOPPED, "a")
+
+
+async def test_an_answer_whose_time_is_over_is_incomplete(bus: Bus, answer_log: AnswerLog) -> None:
+    plan, writer = planned(QUESTION, "kb", seconds=2), ScriptedWriter("so far", asyncio.Event().wait)
+
+    await answering(bus, answer_log, writer).answer(plan)
+
+    interaction = await outcome_of(bus, plan)
+    assert (interaction.status, interaction.model_response.content) == (InteractionStatus.INCOMPLETE, "so far")
+    assert writer.is_closed
+    assert now() < plan.deadline
+
+
+async def test_a_plan_that_is_late_already_is_incomplete(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb", seconds=-1)
+
+    await answering(bus, answer_log, ScriptedWriter("never"), Gatherer(bus)).answer(plan)
+
+    assert (await outcome_of(bus, plan)).status is InteractionStatus.INCOMPLETE
+
+
+async def test_the_whole_answer_is_published_when_redis_loses_the_log(
+    bus: Bus, answer_log: AnswerLog, redis: Redis
+) -> None:
+    plan = planned(QUESTION, "kb")
+
+    async def lose() -> None:
+        async def is_written() -> bool:
+            return await text_in(answer_log, plan) == "before"
+
+        await until_found(is_written)
+        await lose_log(redis, plan)
+
+    await answering(bus, answer_log, ScriptedWriter("before", lose, " and after [1]")).answer(plan)
+
+    interaction = await outcome_of(bus, plan)
+    assert interaction.model_response.content == "before and after [1]"
+    assert interaction.status is InteractionStatus.FINISHED
+    assert len(interaction.sources) == len(SEGMENTS)
+    assert await entries(answer_log, plan) == []
+
+
+async def test_b11_an_answer_given_up_ends_as_failed_and_keeps_its_text(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+    worker = answering(bus, answer_log, DyingWriter(1))
+    with pytest.raises(TransientError):
+        await worker.answer(plan)
+
+    await worker.give_up(plan, "TransientError: away")
+
+    interaction = await outcome_of(bus, plan)
+    assert interaction.status is InteractionStatus.FAILED
+    assert interaction.degraded == "answering failed: TransientError: away"
+    assert interaction.model_response.content == await text_in(answer_log, plan) != ""
+    assert await kinds(answer_log, plan) == ["sources", "delta", "end"]
+
+
+async def test_giving_up_an_ended_answer_keeps_its_end(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "kb")
+    worker = answering(bus, answer_log, ScriptedWriter("a"))
+    await worker.answer(plan)
+
+    await worker.give_up(plan, "too late")
+
+    assert (await outcome_of(bus, plan)).status is InteractionStatus.FINISHED
+    assert await kinds(answer_log, plan) == ["sources", "delta", "end"]
+
+
+async def test_b15_a_missing_and_a_failed_knowledge_base_are_named(bus: Bus, answer_log: AnswerLog) -> None:
+    plan = planned(QUESTION, "a", "b", "c")
+    results = (
+        found(plan.question_id, "a", *SEGMENTS),
+        found(plan.question_id, "b", error="the index is broken"),
+    )
+
+    await answering(bus, answer_log, ExtractiveWriter(), ScriptedGatherer(*results)).answer(plan)
+
+    interaction = await outcome_of(bus, plan)
+    assert interaction.status is InteractionStatus.FINISHED
+    assert interaction.degraded == "b: the index is broken; c: no answer in time"
+    assert [(leg.kb_id, leg.error) for leg in interaction.legs] == [
+        ("a", None),
+        ("b", "the index is broken"),
+        ("c", "no answer in time"),
+    ]
+    assert interaction.sources != ()
+
+
+async def test_results_from_before_the_subscription_are_found(bus: Bus) -> None:
+    question_id = uuid4()
+    for kb_id in ("a", "b"):
+        await bus.publish(found(question_id, kb_id, segment(f"in {kb_id}", kb_id=kb_id)))
+
+    results = await Gatherer(bus).gather(question_id, ["a", "b"], now() + timedelta(seconds=20))
+
+    assert {kb_id: result.segments[0].text for kb_id, result in results.items()} == {"a": "in a", "b": "in b"}
+
+
+async def gathering(bus: Bus, question_id: UUID, kb_ids: list[str]) -> "asyncio.Task[dict[str, SegmentsFound]]":
+    """A gathering whose subscription has been sent."""
+    before = len(bus.client._subs)
+    deadline = now() + timedelta(seconds=20)
+    task = asyncio.create_task(Gatherer(bus).gather(question_id, kb_ids, deadline))
+    await until(lambda: len(bus.client._subs) > before)
+    await bus.client.flush()
+    return task
+
+
+async def test_the_first_result_of_a_knowledge_base_counts_and_others_are_ignored(bus: Bus) -> None:
+    question_id = uuid4()
+    task = await gathering(bus, question_id, ["a", "b"])
+
+    for text in ("first", "second"):
+        result = found(question_id, "a", segment(text))
+        await bus.publish_raw(result.full_subject, result.model_dump_json().encode(), str(uuid4()))
+    await bus.publish(found(question_id, "foreign", segment("not asked for")))
+    await bus.publish(found(question_id, "b"))
+    results = await task
+
+    assert sorted(results) == ["a", "b"]
+    assert results["a"].segments[0].text == "first"
+
+
+async def test_an_unreadable_result_is_ignored(bus: Bus) -> None:
+    question_id = uuid4()
+    task = await gathering(bus, question_id, ["a"])
+
+    await bus.publish_raw(f"{SegmentsFound.subject}.{question_id}.a", b"{bad json", str(uuid4()))
+    await bus.publish_raw(
+        f"{SegmentsFound.subject}.{question_id}.a", found(question_id, "a").model_dump_json().encode(), str(uuid4())
+    )
+
+    assert sorted(await task) == ["a"]
+
+
+async def test_gathering_ends_at_its_deadline_without_the_missing(bus: Bus) -> None:
+    question_id = uuid4()
+    await bus.publish(found(question_id, "a"))
+
+    results = await Gatherer(bus).gather(question_id, ["a", "missing"], now() + timedelta(seconds=0.5))
+
+    assert sorted(results) == ["a"]
+
+
+async def test_j05_gathering_leaves_no_subscription_behind(bus: Bus) -> None:
+    before = len(bus.client._subs)
+
+    await Gatherer(bus).gather(uuid4(), ["missing"], now() + timedelta(seconds=0.05))
+
+    assert len(bus.client._subs) == before
+
+
+async def test_a_take_over_of_a_half_written_log_repeats_no_text(bus: Bus, answer_log: AnswerLog) -> None:
+    undisturbed, plan = planned(QUESTION, "kb"), planned(QUESTION, "kb")
+    await answering(bus, answer_log, ExtractiveWriter()).answer(undisturbed)
+    text = await text_in(answer_log, undisturbed)
+    with pytest.raises(TransientError):
+        await answering(bus, answer_log, DyingWriter(0)).answer(plan)
+    lease = await answer_log.claim(plan.question_id, "u", 60)
+    await answer_log.append(lease, [encode_delta(text[:3]), encode_delta(text[3:30])])
+
+    await answering(bus, answer_log, ExtractiveWriter()).answer(plan)
+
+    assert await text_in(answer_log, plan) == text
+    assert (await outcome_of(bus, plan)).model_response.content == text

@@ -1,0 +1,305 @@
+"""Uploads become searched versions, and stop being so."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from citewire.contracts.knowledge import DocumentStatus, KnowledgeBase, NewKnowledgeBase
+from citewire.contracts.requests import (
+    CreateKnowledgeBase,
+    GetDocument,
+    ListDocuments,
+    ReadPage,
+    RemoveKnowledgeBase,
+    SubmitDocument,
+)
+from citewire.contracts.streams import KB_BUCKET
+from citewire.runtime.bus import Bus
+from citewire.runtime.database import open_database
+from citewire.runtime.errors import Refusal
+from citewire.runtime.migrations import migrate, roll_back
+from citewire.runtime.registry import watch
+from embedded.servers import ServerUrls
+from retriever.app import MIGRATIONS
+from retriever.store.documents import DocumentStore
+from retriever_stage import Stage, configure, pdf, running_retriever, until
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
+    configure(monkeypatch, servers, database, tmp_path)
+
+
+@pytest.fixture
+async def stage() -> AsyncGenerator[Stage]:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        yield stage
+
+
+@pytest.mark.parametrize(
+    ("file_name", "data"),
+    [
+        ("facts.txt", b"The lighthouse was built in 1887."),
+        ("facts.md", b"# Facts\n\nThe lighthouse was built in 1887.\n"),
+        ("facts.html", b"<html><body><p>The lighthouse was built in 1887.</p></body></html>"),
+        ("facts.pdf", pdf("The lighthouse was built in 1887.")),
+    ],
+)
+async def test_a_document_that_says_indexed_is_found(stage: Stage, file_name: str, data: bytes) -> None:
+    document = await stage.add(file_name, data)
+
+    (segment,) = (await stage.search("when was the lighthouse built")).segments
+
+    assert document.status is DocumentStatus.INDEXED
+    assert "The lighthouse was built in 1887." in segment.text
+    assert (segment.doc_id, segment.version) == (document.doc_id, 1)
+    assert segment.score > 0
+
+
+async def test_d02_pages_are_counted_from_one(stage: Stage) -> None:
+    await stage.add("guide.pdf", pdf("Opening hours are nine to five.", "Tickets cost ten francs."))
+
+    (segment,) = [found for found in (await stage.search("ticket cost")).segments if "Tickets" in found.text]
+
+    assert segment.pages[-1].number == 2
+    assert min(page.number for page in segment.pages) >= 1
+
+
+async def test_d08_a_text_file_has_no_pages(stage: Stage) -> None:
+    document = await stage.add("notes.txt", b"Tickets cost ten francs.")
+
+    (segment,) = (await stage.search("ticket cost")).segments
+
+    assert document.pages == 0
+    assert segment.pages == ()
+
+
+async def test_a_segment_is_exactly_its_slice_of_the_text(stage: Stage) -> None:
+    text = "第一章 灯塔建于1887年。👩‍🔬 " * 60
+    document = await stage.add("long.txt", text.encode())
+
+    segments = (await stage.search("灯塔")).segments
+    whole = await stage.bus.ask(ReadPage(kb_id="kb", doc_id=document.doc_id))
+
+    assert segments
+    assert all(whole.page.text[segment.start : segment.end] == segment.text for segment in segments)
+
+
+async def test_a_page_is_read_by_its_number(stage: Stage) -> None:
+    document = await stage.add("guide.pdf", pdf("Opening hours.", "Tickets cost ten francs."))
+
+    page = (await stage.bus.ask(ReadPage(kb_id="kb", doc_id=document.doc_id, number=2))).page
+
+    assert page.page is not None
+    assert page.page.number == 2
+    assert page.text.strip() == "Tickets cost ten francs."
+    assert len(page.text) == page.end - page.start
+
+
+@pytest.mark.parametrize("number", [0, 3, None])
+async def test_a_page_that_is_not_there_is_404(stage: Stage, number: int | None) -> None:
+    document = await stage.add("guide.pdf", pdf("Opening hours.", "Tickets cost ten francs."))
+
+    with pytest.raises(Refusal) as refusal:
+        await stage.bus.ask(ReadPage(kb_id="kb", doc_id=document.doc_id, number=number))
+
+    assert refusal.value.problem.status == 404
+
+
+async def test_the_same_file_name_is_a_new_version_of_the_same_document(stage: Stage) -> None:
+    first = await stage.add("price.txt", b"The ticket costs ten francs.")
+
+    second = await stage.add("price.txt", b"The ticket costs twelve euros.")
+
+    assert (second.doc_id, first.version, second.version) == (first.doc_id, 1, 2)
+    assert await stage.texts("ticket") == ["The ticket costs twelve euros."]
+    assert await stage.texts("francs") == []
+
+
+async def test_the_same_content_again_is_no_new_version(stage: Stage) -> None:
+    first = await stage.add("price.txt", b"The ticket costs ten francs.")
+
+    second = await stage.add("price.txt", b"The ticket costs ten francs.")
+
+    assert (second.doc_id, second.version, second.status) == (first.doc_id, 1, DocumentStatus.INDEXED)
+    assert len(await stage.texts("ticket")) == 1
+
+
+async def test_the_same_upload_submitted_twice_is_read_once(stage: Stage) -> None:
+    first = await stage.submit("price.txt", b"The ticket costs ten francs.", upload="upload-1")
+    await stage.settled(first.doc_id)
+
+    again = await stage.bus.ask(SubmitDocument(kb_id="kb", file_name="price.txt", upload="upload-1"))
+
+    assert (again.document.doc_id, again.document.version) == (first.doc_id, 1)
+    assert again.document.status is DocumentStatus.INDEXED
+    assert len(await stage.texts("ticket")) == 1
+
+
+async def test_a_damaged_pdf_fails_with_a_reason_and_loses_nothing_else(stage: Stage) -> None:
+    await stage.add("good.txt", b"The ticket costs ten francs.")
+
+    damaged = await stage.add("bad.pdf", b"%PDX-1.4 this is no document")
+
+    assert (damaged.status, damaged.version) == (DocumentStatus.FAILED, 0)
+    assert damaged.reason
+    assert await stage.texts("ticket") == ["The ticket costs ten francs."]
+
+
+async def test_a_failed_new_version_leaves_the_old_one_searched(stage: Stage) -> None:
+    await stage.add("guide.pdf", pdf("The ticket costs ten francs."))
+
+    failed = await stage.add("guide.pdf", b"%PDX-1.4 this is no document")
+
+    assert (failed.status, failed.version) == (DocumentStatus.FAILED, 1)
+    assert len(await stage.texts("ticket")) == 1
+
+
+async def test_an_upload_that_is_gone_fails_with_a_reason(stage: Stage) -> None:
+    reply = await stage.bus.ask(SubmitDocument(kb_id="kb", file_name="lost.txt", upload="nowhere"))
+
+    lost = await stage.settled(reply.document.doc_id)
+
+    assert lost.status is DocumentStatus.FAILED
+    assert "send the file again" in str(lost.reason)
+
+
+async def test_an_upload_that_was_read_leaves_the_bucket(stage: Stage) -> None:
+    await stage.submit("price.txt", b"The ticket costs ten francs.", upload="upload-1")
+
+    assert await until(lambda: stage.is_taken("upload-1"))
+
+
+async def test_a_removed_document_is_gone_at_once(stage: Stage) -> None:
+    document = await stage.add("price.txt", b"The ticket costs ten francs.")
+
+    await stage.remove(document)
+
+    assert await stage.texts("ticket") == []
+    with pytest.raises(Refusal) as refusal:
+        await stage.bus.ask(GetDocument(kb_id="kb", doc_id=document.doc_id))
+    assert refusal.value.problem.status == 404
+
+
+async def test_d04_a_document_removed_while_it_is_read_is_never_found(stage: Stage) -> None:
+    document = await stage.submit("price.txt", b"The ticket costs ten francs.", upload="upload-1")
+
+    await stage.remove(document)
+
+    assert await until(lambda: stage.is_taken("upload-1"))
+    assert await stage.texts("ticket") == []
+
+
+async def test_a_removed_documents_name_is_free_again(stage: Stage) -> None:
+    first = await stage.add("price.txt", b"The ticket costs ten francs.")
+    await stage.remove(first)
+
+    second = await stage.add("price.txt", b"The ticket costs twelve euros.")
+
+    assert (second.version, second.doc_id == first.doc_id) == (1, False)
+
+
+async def test_g01_nul_in_a_file_name_is_dropped(stage: Stage) -> None:
+    document = await stage.add("pri\0ce.txt", b"The ticket costs ten francs.")
+
+    assert document.file_name == "price.txt"
+
+
+@pytest.mark.parametrize("file_name", ["", " \n", "x" * 256])
+async def test_a_name_that_is_no_file_name_is_refused(stage: Stage, file_name: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        await stage.bus.ask(SubmitDocument(kb_id="kb", file_name=file_name, upload="upload-1"))
+
+    assert (refusal.value.problem.status, refusal.value.problem.errors[0].field) == (422, "file_name")
+
+
+async def test_documents_are_listed_in_pages_by_file_name(stage: Stage) -> None:
+    for name in ("c.txt", "a.txt", "b.txt"):
+        await stage.add(name, f"The file {name}.".encode())
+
+    first = await stage.bus.ask(ListDocuments(kb_id="kb", limit=2))
+    second = await stage.bus.ask(ListDocuments(kb_id="kb", limit=2, cursor=first.next_cursor))
+
+    assert [document.file_name for document in first.documents] == ["a.txt", "b.txt"]
+    assert [document.file_name for document in second.documents] == ["c.txt"]
+    assert second.next_cursor is None
+
+
+async def test_a_taken_id_is_409(stage: Stage) -> None:
+    with pytest.raises(Refusal) as refusal:
+        await stage.bus.ask(CreateKnowledgeBase(kb=NewKnowledgeBase(kb_id="kb", title="Another")))
+
+    assert refusal.value.problem.status == 409
+
+
+async def test_a_removed_knowledge_base_takes_its_documents_with_it(stage: Stage) -> None:
+    await stage.add("price.txt", b"The ticket costs ten francs.")
+
+    await stage.bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+    await stage.create_kb()
+
+    assert await stage.texts("ticket") == []
+    assert (await stage.bus.ask(ListDocuments(kb_id="kb"))).documents == ()
+
+
+async def test_nothing_is_taken_for_an_unknown_knowledge_base(stage: Stage) -> None:
+    with pytest.raises(Refusal) as refusal:
+        await stage.bus.ask(SubmitDocument(kb_id="none", file_name="a.txt", upload="upload-1"))
+
+    assert refusal.value.problem.status == 404
+
+
+async def test_the_register_counts_documents_and_chunks(stage: Stage) -> None:
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+    document = await stage.add("b.txt", b"The museum is closed on Monday.")
+    await stage.remove(document)
+
+    async with watch(stage.bus.js, KB_BUCKET, KnowledgeBase) as register:
+        kb = register.entries["kb"]
+
+    assert (kb.documents, kb.chunks, kb.revision) == (1, 1, 3)
+
+
+async def test_the_register_is_repaired_at_start(bus: Bus) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+    async with watch(bus.js, KB_BUCKET, KnowledgeBase) as register:
+        stale = register.entries["kb"].model_copy(update={"kb_id": "ghost"})
+        await register.put("ghost", stale)
+        await register.remove("kb")
+
+    async with running_retriever(), watch(bus.js, KB_BUCKET, KnowledgeBase) as register:
+        assert list(register.entries) == ["kb"]
+
+
+async def test_what_was_never_announced_is_read_after_a_restart(bus: Bus, database: str) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        document = await stage.submit("a.txt", b"The ticket costs ten francs.", upload="upload-1")
+        await stage.settled(document.doc_id)
+    async with open_database(database) as opened:
+        # A process that dies after this statement has told nobody.
+        submission = await DocumentStore(opened).submit("kb", "b.txt", "gone")
+
+    async with running_retriever() as stage:
+        assert submission is not None
+        assert (await stage.settled(submission.document.doc_id)).status is DocumentStatus.FAILED
+
+
+async def test_the_schema_goes_back_and_forward_with_data_in_it(database: str) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        await stage.add("guide.pdf", pdf("The ticket costs ten francs."))
+    connection = await asyncpg.connect(database)
+
+    await asyncio.to_thread(roll_back, database, "knowledge", MIGRATIONS)
+    left = await connection.fetchval("SELECT to_regclass('knowledge.kbs')")
+    await migrate(database, "knowledge", MIGRATIONS)
+    count = await connection.fetchval("SELECT count(*) FROM knowledge.kbs")
+    await connection.close()
+
+    assert (left, count) == (None, 0)

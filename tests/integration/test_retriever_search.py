@@ -1,0 +1,340 @@
+"""What a search finds, and that an index can only ever miss, never bring back."""
+
+import contextlib
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import nats.errors
+import pytest
+
+from citewire.contracts.events import RetrievalRequested, SegmentsFound
+from citewire.contracts.evidence import SearchQuery
+from citewire.contracts.knowledge import KnowledgeBase
+from citewire.contracts.requests import RemoveKnowledgeBase
+from citewire.contracts.streams import KB_BUCKET
+from citewire.runtime.bus import Bus
+from citewire.runtime.database import open_database
+from citewire.runtime.errors import Refusal
+from citewire.runtime.registry import watch
+from embedded.servers import ServerUrls
+from retriever.contents import NewChunk, NewVersion
+from retriever.handlers.searches import Finder
+from retriever.index.follower import IndexFollower
+from retriever.register import Register
+from retriever.search import Searcher
+from retriever.store.documents import DocumentStore
+from retriever.store.kbs import KbStore
+from retriever.store.versions import VersionStore
+from retriever.worker import Worker
+from retriever_stage import Stage, configure, running_retriever, until
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
+    configure(monkeypatch, servers, database, tmp_path)
+
+
+@pytest.fixture
+async def stage() -> AsyncGenerator[Stage]:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        yield stage
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("国际标准化动向", "标准化"),
+        ("国際標準化の動向をまとめた。", "標準化"),
+        ("Обзор международной стандартизации", "стандартизация"),
+        ("국제 표준화 동향", "표준화"),
+    ],
+)
+async def test_e01_part_of_a_clause_is_found_and_scores_above_zero(stage: Stage, text: str, query: str) -> None:
+    await stage.add("a.txt", text.encode())
+    await stage.add("b.txt", b"Nothing of the kind.")
+
+    (segment,) = (await stage.search(query)).segments
+
+    assert segment.text == text
+    assert segment.score > 0
+
+
+async def test_e01_what_shares_no_term_is_not_returned(stage: Stage) -> None:
+    await stage.add("a.txt", "国际标准化动向".encode())
+
+    reply = await stage.search("lighthouse")
+
+    assert reply.segments == ()
+    assert reply.legs[0].hits == 0
+
+
+@pytest.mark.parametrize("query", ["", "   ", "the of and", "\0", '"(title:x AND *)^9 OR [a TO b]', "👩‍🔬"])
+async def test_any_text_is_a_query(stage: Stage, query: str) -> None:
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+
+    assert await stage.texts(query) == []
+
+
+async def test_a_huge_query_is_answered(stage: Stage) -> None:
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+
+    assert await stage.texts("ticket " + "word " * 100_000) == ["The ticket costs ten francs."]
+
+
+async def test_a_word_of_the_title_finds_a_chunk_that_lacks_it(stage: Stage) -> None:
+    await stage.add("zermatt.md", b"# Zermatt\n\nA village.\n\n## Prices\n\nThe ticket costs ten francs.\n")
+
+    texts = await stage.texts("zermatt")
+
+    assert any("ten francs" in text and "Zermatt" not in text for text in texts)
+
+
+async def test_several_queries_share_the_places(stage: Stage) -> None:
+    for number in range(4):
+        await stage.add(f"t{number}.txt", f"Ticket ticket ticket number {number}.".encode())
+    await stage.add("museum.txt", b"The museum is closed on Monday, whatever the season may be.")
+
+    found = await stage.retrieve("ticket number", "museum closed", top_k=2)
+
+    assert {segment.file_name[0] for segment in found.segments} == {"t", "m"}
+    assert len(found.segments) == 2
+    assert {exclusion.reason for exclusion in found.excluded} == {"limit"}
+
+
+async def test_each_leg_says_what_it_did(stage: Stage) -> None:
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+
+    lexical, dense = (await stage.retrieve("ticket")).legs
+
+    assert (lexical.leg, lexical.hits, lexical.error) == ("lexical", 1, None)
+    assert lexical.elapsed_ms > 0
+    assert (dense.leg, dense.skipped) == ("dense", "no embedder is configured")
+
+
+async def test_b15_an_unknown_knowledge_base_is_said_to_be_unknown(stage: Stage) -> None:
+    found = await stage.retrieve("ticket", kb_id="none")
+
+    assert found.error == "unknown knowledge base"
+    assert found.legs[0].error == "unknown knowledge base"
+    assert found.segments == ()
+
+
+async def test_b16_an_error_is_not_remembered(stage: Stage) -> None:
+    await stage.retrieve("ticket", kb_id="late")
+    await stage.create_kb("late")
+    await stage.add("a.txt", b"The ticket costs ten francs.", kb_id="late")
+
+    found = await stage.retrieve("ticket", kb_id="late")
+
+    assert (found.error, len(found.segments)) == (None, 1)
+
+
+async def test_a_search_of_an_unknown_knowledge_base_is_404(stage: Stage) -> None:
+    with pytest.raises(Refusal) as refusal:
+        await stage.search("ticket", kb_id="none")
+
+    assert refusal.value.problem.status == 404
+
+
+async def test_a_removed_knowledge_base_is_unknown(stage: Stage) -> None:
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+    await stage.bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+
+    assert (await stage.retrieve("ticket")).error == "unknown knowledge base"
+
+
+async def test_e11_only_the_asked_knowledge_base_is_searched(stage: Stage) -> None:
+    await stage.create_kb("other")
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+    await stage.add("a.txt", b"The ticket costs twelve euros.", kb_id="other")
+
+    assert await stage.texts("ticket") == ["The ticket costs ten francs."]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The retriever without its upkeep: an index follows only when it is told to."""
+
+    documents: DocumentStore
+    versions: VersionStore
+    indexes: IndexFollower
+    searcher: Searcher
+
+    async def texts(self, query: str) -> list[str]:
+        found = await self.searcher.search("kb", (SearchQuery(query=query, kb_id="kb"),), 8)
+        return [segment.text for segment in found.segments]
+
+
+@contextlib.asynccontextmanager
+async def parts(bus: Bus, database: str, folder: Path) -> AsyncGenerator[Parts]:
+    async with (
+        open_database(database) as opened,
+        watch(bus.js, KB_BUCKET, KnowledgeBase) as entries,
+        Worker(reading_limit=30) as worker,
+    ):
+        kbs, versions = KbStore(opened), VersionStore(opened)
+        indexes = IndexFollower(kbs, versions, worker, folder, header_boost=2.0)
+        searcher = Searcher(Register(entries, kbs), indexes, versions, 80_000)
+        yield Parts(DocumentStore(opened), versions, indexes, searcher)
+
+
+def one_chunk(text: str) -> NewVersion:
+    chunk = NewChunk(ordinal=0, start=0, end=len(text), section="", header="price", pages=())
+    return NewVersion("price", "txt", text, (), (chunk,))
+
+
+async def test_r5_a_lagging_index_does_not_bring_back_an_old_version(bus: Bus, database: str, tmp_path: Path) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        document = await stage.add("price.txt", b"The ticket costs ten francs.")
+    async with parts(bus, database, tmp_path / "0" / "lexical") as retriever:
+        before = await retriever.texts("ticket")
+        await retriever.documents.submit("kb", "price.txt", "upload-2")
+        await retriever.versions.store(document.doc_id, 2, b"2", one_chunk("The ticket costs twelve euros."))
+
+        lagging = await retriever.texts("ticket")
+        await retriever.indexes.follow("kb")
+        after = await retriever.texts("ticket")
+
+    assert before == ["The ticket costs ten francs."]
+    assert lagging == []
+    assert after == ["The ticket costs twelve euros."]
+
+
+async def test_r5_a_lagging_index_does_not_bring_back_a_removed_document(
+    bus: Bus, database: str, tmp_path: Path
+) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        document = await stage.add("price.txt", b"The ticket costs ten francs.")
+    async with parts(bus, database, tmp_path / "0" / "lexical") as retriever:
+        before = await retriever.texts("ticket")
+        await retriever.documents.remove("kb", document.doc_id)
+
+        lagging = await retriever.texts("ticket")
+
+    assert (len(before), lagging) == (1, [])
+
+
+async def test_a_late_older_version_does_not_replace_a_newer_one(bus: Bus, database: str, tmp_path: Path) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        document = await stage.add("price.txt", b"The ticket costs ten francs.")
+    async with parts(bus, database, tmp_path / "0" / "lexical") as retriever:
+        await retriever.versions.store(document.doc_id, 3, b"3", one_chunk("The ticket costs three francs."))
+
+        await retriever.versions.store(document.doc_id, 2, b"2", one_chunk("The ticket costs two francs."))
+        await retriever.indexes.follow("kb")
+
+        assert await retriever.texts("ticket") == ["The ticket costs three francs."]
+
+
+def index_folder(place: Path) -> Path:
+    (folder,) = (entry for entry in (place / "0" / "lexical").iterdir() if entry.is_dir())
+    return folder
+
+
+async def test_an_index_is_kept_over_a_restart(tmp_path: Path) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        await stage.add("a.txt", b"The ticket costs ten francs.")
+    before = {entry.name: entry.stat().st_mtime_ns for entry in index_folder(tmp_path).glob("*.idx")}
+
+    async with running_retriever() as stage:
+        texts = await stage.texts("ticket")
+    after = {entry.name: entry.stat().st_mtime_ns for entry in index_folder(tmp_path).glob("*.idx")}
+
+    assert texts == ["The ticket costs ten francs."]
+    assert after == before != {}
+
+
+def lose_the_folder(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def lose_the_revision(folder: Path) -> None:
+    folder.with_suffix(".json").unlink()
+
+
+def damage_the_index(folder: Path) -> None:
+    (folder / "meta.json").write_text("{")
+
+
+def make_it_an_old_format(folder: Path) -> None:
+    folder.with_suffix(".json").write_text('{"format": 0, "revision": 1}')
+
+
+def run_ahead_of_postgres(folder: Path) -> None:
+    state = folder.with_suffix(".json")
+    state.write_text(state.read_text().replace('"revision":1', '"revision":99'))
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+@pytest.mark.parametrize(
+    "harm", [lose_the_folder, lose_the_revision, damage_the_index, make_it_an_old_format, run_ahead_of_postgres]
+)
+async def test_an_index_that_cannot_be_used_is_built_again(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        await stage.add("a.txt", b"The ticket costs ten francs.")
+    harm(index_folder(tmp_path))
+
+    async with running_retriever() as stage:
+        assert await stage.texts("ticket") == ["The ticket costs ten francs."]
+
+
+async def test_replicas_in_one_place_have_a_folder_each_and_follow_each_other(stage: Stage, tmp_path: Path) -> None:
+    async with running_retriever():
+        await stage.add("a.txt", b"The ticket costs ten francs.")
+
+        async def all_find() -> bool | None:
+            # Any replica may answer any of them.
+            found = [await stage.texts("ticket") for _ in range(20)]
+            return True if all(found) else None
+
+        assert await until(all_find)
+        assert (tmp_path / "0" / "lexical").is_dir()
+        assert (tmp_path / "1" / "lexical").is_dir()
+
+
+def request(kb_id: str, seconds: float) -> RetrievalRequested:
+    return RetrievalRequested(
+        question_id=uuid4(),
+        deadline=datetime.now(UTC) + timedelta(seconds=seconds),
+        kb_id=kb_id,
+        queries=(SearchQuery(query="ticket", kb_id=kb_id),),
+        top_k=8,
+    )
+
+
+async def test_nothing_is_searched_after_the_deadline(stage: Stage, bus: Bus) -> None:
+    late = request("kb", seconds=-1)
+    answers = await bus.client.subscribe(f"{SegmentsFound.subject}.>")
+
+    await bus.publish(late)
+    await stage.retrieve("ticket")
+
+    first = SegmentsFound.model_validate_json((await answers.next_msg(timeout=5)).data)
+    assert first.question_id != late.question_id
+    with pytest.raises(nats.errors.TimeoutError):
+        await answers.next_msg(timeout=0.1)
+
+
+async def test_b15_a_search_that_was_given_up_says_so(bus: Bus, database: str, tmp_path: Path) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+    answers = await bus.client.subscribe(f"{SegmentsFound.subject}.>")
+    event = request("kb", seconds=5)
+
+    async with parts(bus, database, tmp_path / "0" / "lexical") as retriever:
+        await Finder(bus, retriever.searcher).give_up(event, "Postgres is away")
+
+    found = SegmentsFound.model_validate_json((await answers.next_msg(timeout=5)).data)
+    assert (found.question_id, found.error) == (event.question_id, "Postgres is away")
+    assert found.legs[0].error == "Postgres is away"

@@ -1,0 +1,154 @@
+"""The retriever running against real servers, and what a test does with it."""
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+import pytest
+from nats.js.errors import NotFoundError
+
+from citewire.contracts.events import RetrievalRequested, SegmentsFound
+from citewire.contracts.evidence import SearchQuery
+from citewire.contracts.knowledge import Document, DocumentStatus, NewKnowledgeBase
+from citewire.contracts.requests import (
+    CreateKnowledgeBase,
+    DocumentReply,
+    GetDocument,
+    RemoveDocument,
+    Search,
+    SearchReply,
+    SubmitDocument,
+)
+from citewire.contracts.streams import UPLOAD_BUCKET
+from citewire.runtime import process
+from citewire.runtime.bus import Bus
+from citewire.runtime.settings import RuntimeSettings
+from embedded.servers import ServerUrls
+from retriever.app import create_app
+
+T = TypeVar("T")
+
+# What says that a document's newest upload was dealt with.
+FINAL = (DocumentStatus.INDEXED, DocumentStatus.FAILED)
+
+
+async def until(look: Callable[[], Awaitable[T | None]], seconds: float = 20) -> T:
+    """What `look` finds, as soon as it finds it."""
+    async with asyncio.timeout(seconds):
+        while (found := await look()) is None:
+            await asyncio.sleep(0.01)
+        return found
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A started retriever, seen from the bus."""
+
+    bus: Bus
+
+    async def create_kb(self, kb_id: str = "kb") -> None:
+        await self.bus.ask(CreateKnowledgeBase(kb=NewKnowledgeBase(kb_id=kb_id, title=kb_id)))
+
+    async def submit(self, file_name: str, data: bytes, *, kb_id: str = "kb", upload: str = "") -> Document:
+        """Send a file; the document as it is right after."""
+        name = upload or uuid4().hex
+        bucket = await self.bus.js.object_store(UPLOAD_BUCKET)
+        await bucket.put(name, io.BytesIO(data))
+        reply = await self.bus.ask(SubmitDocument(kb_id=kb_id, file_name=file_name, upload=name))
+        return reply.document
+
+    async def add(self, file_name: str, data: bytes, *, kb_id: str = "kb") -> Document:
+        """Send a file and wait until it is indexed or failed."""
+        submitted = await self.submit(file_name, data, kb_id=kb_id)
+        return await self.settled(submitted.doc_id, kb_id=kb_id)
+
+    async def settled(self, doc_id: UUID, *, kb_id: str = "kb") -> Document:
+        async def look() -> Document | None:
+            reply: DocumentReply = await self.bus.ask(GetDocument(kb_id=kb_id, doc_id=doc_id))
+            return reply.document if reply.document.status in FINAL else None
+
+        return await until(look)
+
+    async def remove(self, document: Document) -> None:
+        await self.bus.ask(RemoveDocument(kb_id=document.kb_id, doc_id=document.doc_id))
+
+    async def search(self, query: str, *, kb_id: str = "kb", top_k: int = 8) -> SearchReply:
+        return await self.bus.ask(Search(kb_id=kb_id, query=query, top_k=top_k))
+
+    async def texts(self, query: str, *, kb_id: str = "kb") -> list[str]:
+        """The texts that a search finds."""
+        return [segment.text for segment in (await self.search(query, kb_id=kb_id)).segments]
+
+    async def retrieve(self, *queries: str, kb_id: str = "kb", top_k: int = 8) -> SegmentsFound:
+        """What is published for a retrieval request."""
+        event = RetrievalRequested(
+            question_id=uuid4(),
+            deadline=datetime.now(UTC) + timedelta(seconds=10),
+            kb_id=kb_id,
+            queries=tuple(SearchQuery(query=query, kb_id=kb_id) for query in queries),
+            top_k=top_k,
+        )
+        subscription = await self.bus.client.subscribe(f"{SegmentsFound.subject}.{event.question_id}.*")
+        try:
+            await self.bus.publish(event)
+            message = await subscription.next_msg(timeout=10)
+        finally:
+            await subscription.unsubscribe()
+        return SegmentsFound.model_validate_json(message.data)
+
+    async def is_taken(self, upload: str) -> bool | None:
+        """True once an upload has left the bucket: the last step of reading it."""
+        bucket = await self.bus.js.object_store(UPLOAD_BUCKET)
+        try:
+            await bucket.get_info(upload)
+        except NotFoundError:
+            return True
+        return None
+
+
+def configure(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, folder: Path) -> None:
+    """Point the retriever to a test's own database and folder."""
+    monkeypatch.setenv("CITEWIRE_NATS_URL", servers.nats)
+    monkeypatch.setenv("CITEWIRE_REDIS_URL", servers.redis)
+    monkeypatch.setenv("CITEWIRE_POSTGRES_URL", database)
+    monkeypatch.setenv("CITEWIRE_RETRIEVER_DATA_DIR", str(folder))
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with one line of Latin text per page."""
+    kids = " ".join(f"{3 + 2 * index} 0 R" for index in range(len(pages)))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    for index, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
+        font = "<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
+        box, contents = "/MediaBox [0 0 612 792]", f"/Contents {4 + 2 * index} 0 R"
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R {box} /Resources << /Font {font} >> {contents} >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        ]
+    body = b"%PDF-1.4\n"
+    offsets = []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n".encode()
+    rows = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1
+    trailer = f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return body + f"xref\n0 {size}\n0000000000 65535 f \n{rows}{trailer}".encode()
+
+
+@contextlib.asynccontextmanager
+async def running_retriever() -> AsyncGenerator[Stage]:
+    """The service as a process would run it, its settings taken from the environment."""
+    async with (
+        process.connect(RuntimeSettings()) as (broker, wires),
+        create_app().start(wires) as bindings,
+        process.working(broker, wires.bus, [bindings], graceful_timeout=5),
+    ):
+        yield Stage(wires.bus)

@@ -1,0 +1,67 @@
+"""A whole local stack for end-to-end tests: `citewire up` in a folder of its own, as a user would start it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+START_TIMEOUT = 90.0
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running stack."""
+
+    base_url: str
+    admin_key: str
+    data_dir: Path
+    process: subprocess.Popen[str]
+
+    def client(self, key: str | None = None) -> httpx.Client:
+        """An HTTP client with a key, the administrator's by default."""
+        headers = {"Authorization": f"Bearer {key or self.admin_key}"}
+        return httpx.Client(base_url=self.base_url, headers=headers, timeout=60)
+
+
+@contextlib.contextmanager
+def running_stack(data_dir: Path, *options: str, **settings: str) -> Iterator[Stack]:
+    """Start a stack and stop it as Ctrl-C does."""
+    process = subprocess.Popen(
+        [str(Path(sys.executable).with_name("citewire")), "up", *options],
+        env={**os.environ, "CITEWIRE_DATA_DIR": str(data_dir), **settings},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        wait_for_line(process, "citewire is running")
+        yield Stack(
+            (data_dir / "url").read_text(encoding="ascii"),
+            (data_dir / "admin.key").read_text(encoding="ascii").strip(),
+            data_dir,
+            process,
+        )
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(40)
+        if process.stdout:
+            process.stdout.close()
+
+
+def wait_for_line(process: "subprocess.Popen[str]", text: str) -> str:
+    """Read a process' output up to the line that has `text`; all that was read."""
+    assert process.stdout is not None
+    deadline, read = time.monotonic() + START_TIMEOUT, ""
+    while text not in read:
+        line = process.stdout.readline()
+        if not line or time.monotonic() > deadline:
+            raise AssertionError(f"no line with {text!r}:\n{read}")
+        read += line
+    return read
