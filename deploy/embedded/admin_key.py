@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gateway.identity import new_secret
+from gateway.keys import new_secret
 
 
 def first_admin_key(data_dir: Path) -> tuple[str, bool]:

@@ -1,6 +1,5 @@
 """`citewire up`: the servers, the roles, the first key, the samples, and where to go from there."""
 
-import contextlib
 import os
 import signal
 import socket
@@ -12,18 +11,14 @@ from typing import Annotated
 
 import typer
 
-from citewire.cli.client import Client, ServiceProblem
 from embedded.admin_key import first_admin_key
 from embedded.errors import EmbeddedError
 from embedded.parent import end_with_parent
-from embedded.roles import RoleProcesses, running_roles
-from embedded.samples import load_samples
+from embedded.roles import running_roles
 from embedded.servers import EmbeddedServers, ServerUrls
 from embedded.settings import EmbeddedSettings
 from gateway.settings import Settings as GatewaySettings
 
-READY_TIMEOUT = 30.0
-POLL_INTERVAL = 0.05
 # Ports that are tried when the usual one is taken and none was asked for.
 PORT_RANGE = 50
 EXAMPLE = '{"question": "How far ahead should I tell my manager about an upcoming leave?", "kb_ids": ["handbook"]}'
@@ -46,7 +41,7 @@ def up(
             _run(urls, data_dir, is_split=split, with_samples=samples)
     except KeyboardInterrupt:
         typer.echo("stopped")
-    except (EmbeddedError, ServiceProblem) as error:
+    except EmbeddedError as error:
         typer.echo(f"citewire: {error}", err=True)
         raise typer.Exit(1) from None
 
@@ -61,10 +56,11 @@ def _run(urls: ServerUrls, data_dir: Path, *, is_split: bool, with_samples: bool
     _configure(urls, data_dir, port, key)
     url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
     (data_dir / "url").write_text(url, encoding="ascii")
-    with running_roles(is_split=is_split, logs=data_dir / "logs") as roles, Client(url, key) as client:
-        _wait_until_ready(client, roles)
-        if with_samples:
-            _load_samples_once(client, data_dir)
+    with running_roles(is_split=is_split, logs=data_dir / "logs") as roles:
+        # Only now, while the services start: the client's libraries take a good part of a second.
+        from embedded.first_steps import take_first_steps  # noqa: PLC0415
+
+        take_first_steps(url, key, roles, samples_marker=data_dir / "samples-loaded" if with_samples else None)
         typer.echo(_welcome(url, key if is_new else None, data_dir))
         sys.stdout.flush()
         while True:
@@ -103,32 +99,6 @@ def _configure(urls: ServerUrls, data_dir: Path, port: int, key: str) -> None:
         CITEWIRE_GATEWAY_PORT=str(port),
         CITEWIRE_GATEWAY_FIRST_ADMIN_KEY=key,
     )
-
-
-def _wait_until_ready(client: Client, roles: RoleProcesses) -> None:
-    """Return once our own gateway, which knows the key, and both owners of data answer."""
-    deadline = time.monotonic() + READY_TIMEOUT
-    for probe in ("/v1/me", "/readyz", "/readyz/owners"):
-        while not _answers(client, probe):
-            roles.check()
-            if time.monotonic() > deadline:
-                raise EmbeddedError(f"The services did not get ready within {READY_TIMEOUT:.0f} s.")
-            time.sleep(POLL_INTERVAL)
-
-
-def _answers(client: Client, path: str) -> bool:
-    with contextlib.suppress(ServiceProblem):
-        client.call("GET", path)
-        return True
-    return False
-
-
-def _load_samples_once(client: Client, data_dir: Path) -> None:
-    """Load samples at the first start only: who removes them does not want them back."""
-    marker = data_dir / "samples-loaded"
-    if not marker.exists():
-        load_samples(client)
-        marker.touch()
 
 
 def _welcome(url: str, new_key: str | None, data_dir: Path) -> str:

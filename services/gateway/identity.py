@@ -1,20 +1,18 @@
 """Who calls: a bearer key, or the cookie of a browser that signed in with one."""
 
-import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from citewire.contracts.identity import ApiKey, BrowserSession, Role, User
 from citewire.runtime.errors import forbidden, unauthorised
 from citewire.runtime.registry import Registry
+from gateway.keys import fingerprint, new_secret
 from gateway.settings import Settings
 
-KEY_PREFIX = "cw_"
 COOKIE = "citewire_session"
 CSRF_HEADER = "X-CSRF-Token"
 
@@ -35,16 +33,6 @@ class NewKey:
 
     secret: str
     entry: ApiKey
-
-
-def new_secret() -> str:
-    """A random key or cookie value of 256 bits."""
-    return KEY_PREFIX + secrets.token_urlsafe(32)
-
-
-def fingerprint(secret: str) -> str:
-    """The SHA-256 under which a secret is kept; it has so much entropy that a slow hash adds nothing."""
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class Identities:
@@ -121,10 +109,9 @@ class Identities:
 
     def check_origin(self, request: Request) -> None:
         """A change by a browser must come from our own page; raises Refusal 403."""
-        origin = request.headers.get("Origin", "")
-        expected = self._settings.public_origin
-        own = origin == expected if expected else urlsplit(origin).netloc == request.headers.get("Host")
-        if not origin or not own:
+        host, public_origin = request.headers.get("Host", ""), self._settings.public_origin
+        own = {public_origin} if public_origin else {f"http://{host}", f"https://{host}"}
+        if request.headers.get("Origin") not in own:
             raise forbidden("The request does not come from this page.")
 
     async def _find_key(self, hashed: str) -> ApiKey | None:

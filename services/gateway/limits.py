@@ -1,10 +1,15 @@
 """How much a request may bring: counted as it comes, whatever its headers say."""
 
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citewire.contracts.problems import Problem
 from gateway.problems import problem_response
 from gateway.settings import Settings
+
+_TITLE = "Too large"
 
 
 class BodyLimit:
@@ -28,8 +33,11 @@ class BodyLimit:
             await _too_large(limit)(scope, receive, send)
 
 
-class BodyTooLargeError(Exception):
-    """The body went over the limit without having said so."""
+class BodyTooLargeError(HTTPException):
+    """The body went over the limit without having said so; FastAPI would make a 400 of any other exception."""
+
+    def __init__(self) -> None:
+        super().__init__(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TITLE)
 
 
 def _counted(receive: Receive, limit: int) -> Receive:
@@ -56,6 +64,4 @@ def _declared_length(scope: Scope) -> int:
 
 
 def _too_large(limit: int) -> ASGIApp:
-    return problem_response(
-        Problem(type="too-large", title="The body is too large", status=413, detail=f"At most {limit} bytes.")
-    )
+    return problem_response(Problem(type="too-large", title=_TITLE, status=413, detail=f"At most {limit} bytes."))

@@ -54,5 +54,6 @@ def _invalid_input(error: RequestValidationError) -> Problem:
 
 def _field_error(item: dict[str, object]) -> FieldError:
     location = item["loc"] if isinstance(item["loc"], tuple) else ()
-    path = ".".join(str(part) for part in location if part not in {"body", "query", "path"})
+    # The first part is where the field stands: body, query, path or header.
+    path = ".".join(str(part) for part in location[1:])
     return FieldError(field=path or "body", message=str(item["msg"]))

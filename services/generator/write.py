@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 
 from citewire.runtime.answer_log import AnswerLog, AppendOutcome, Lease, encode_delta
 
+# Deltas that one write may hold: Lua can't unpack more than some thousands.
+MAX_BATCH = 1000
+
 
 class WriteRefused(Exception):  # noqa: N818 - the log's answer, not a fault
     """The log took nothing more, and why."""
@@ -60,7 +63,7 @@ class TextWriter:
     async def _flush(self) -> None:
         if not self._pending:
             return
-        batch, self._pending = self._pending, []
+        batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
         outcome = await self._log.append(self._lease, [encode_delta(piece) for piece in batch])
         if isinstance(outcome, AppendOutcome) and outcome is not AppendOutcome.LOST:
             raise WriteRefused(outcome)

@@ -20,6 +20,7 @@ import uvicorn
 import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import TimeoutError as NatsTimeoutError
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 USER = "bench"
 # Seconds after which a result that the subscription missed is fetched from its stream.
-LOOK_AGAIN = 0.02
+LOOK_AGAIN = 0.05
 
 
 class Floor:
@@ -110,16 +111,17 @@ class Floor:
         await self._publish(f"qa.v1.segments.found.{question}.{kb_id}", self._messages.results[kb_id], question, kb_id)
 
     async def answer(self, question: str) -> None:
+        # Before anything else is awaited: results are on their way.
+        subscription = await self._client.subscribe(f"qa.v1.segments.found.{question}.*")
         epoch, _, _ = await self._script(_CLAIM, [_state(question), _log(question)], [LOG_LIFE, USER])
-        await self._gather(question)
+        await self._gather(subscription, question)
         messages = self._messages
         await self._append(question, epoch, "0", about(messages.sources.encode(), question).decode())
         await self._append(question, epoch, "0", *messages.deltas)
         await self._append(question, epoch, "1", about(messages.end.encode(), question).decode())
         await self._publish("qa.v1.interaction.finished.web", messages.outcome, question)
 
-    async def _gather(self, question: str) -> None:
-        subscription = await self._client.subscribe(f"qa.v1.segments.found.{question}.*")
+    async def _gather(self, subscription: Subscription, question: str) -> None:
         missing = set(KBS)
         while missing:
             try:
@@ -221,6 +223,10 @@ def _channel(question: str) -> str:
     return f"answer:{{{question}}}"
 
 
+async def _keep(_: Any) -> None:
+    """Return a connection to its pool as it is: by default that costs a statement, and nothing here needs it."""
+
+
 @contextlib.asynccontextmanager
 async def running_floor() -> AsyncGenerator[Floor]:
     """Connect, bind every stage, and wake readers until the block ends."""
@@ -228,9 +234,9 @@ async def running_floor() -> AsyncGenerator[Floor]:
     await migrate(dsn, "conversations", Path(persister.app.__file__).parent / "migrations")
     client = await nats.connect(settings.nats_url)
     await provision(client.jetstream(), max_replicas=1)
-    redis = Redis.from_url(settings.redis_url, decode_responses=True)
+    redis = Redis.from_url(settings.redis_url, decode_responses=True, socket_timeout=None)
     scripts = {script: await redis.script_load(script) for script in (_OPEN, _CLAIM, _APPEND, _STORED)}
-    async with asyncpg.create_pool(dsn, min_size=1, max_size=8) as pool:
+    async with asyncpg.create_pool(dsn, min_size=1, max_size=8, reset=_keep) as pool:
         floor = Floor(client, redis, pool, scripts)
         stages = {PLANNER: floor.plan, AUDITOR: floor.record, SEARCHER: floor.search}
         for spec, stage in {**stages, ANSWERER: floor.answer, STORER: floor.store}.items():

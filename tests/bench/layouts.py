@@ -24,7 +24,7 @@ from citewire.runtime.provision import provision
 from citewire.runtime.settings import ROLES
 from embedded.servers import EmbeddedServers, ServerUrls
 from embedded.settings import EmbeddedSettings
-from gateway.identity import fingerprint, new_secret
+from gateway.keys import fingerprint, new_secret
 
 TESTS = Path(__file__).parents[1]
 SERVERS = {"nats-server": "nats", "valkey-server": "valkey", "redis-server": "valkey", "postgres": "postgres"}

@@ -308,9 +308,9 @@ async def test_a_long_message_does_not_hold_up_the_others(servers: ServerUrls, b
             await others_done.wait()
 
     stage = Stage(wait_for_the_others)
-    async with consuming(servers.nats, servers.redis, replace(spec, is_long=True), stage):
+    async with consuming(servers.nats, servers.redis, spec, stage):
         await send(bus, spec, "long", *"abcdefghijklmnopqrst")
-        await until(lambda: len(stage.handled) == 20, seconds=process.PULL_TIMEOUT * 3)
+        await until(lambda: len(stage.handled) == 20, seconds=3)
         others_done.set()
         await until_settled(bus, spec)
 
@@ -328,6 +328,23 @@ async def test_work_in_hand_ends_before_the_consumer_does(servers: ServerUrls, b
 
     assert stage.handled == ["a"]
     assert await waiting(bus, spec) == 0
+
+
+async def test_a_consumer_that_the_server_lacks_for_a_while_is_asked_for_calmly(
+    servers: ServerUrls, bus: Bus, spec: ConsumerSpec
+) -> None:
+    stage = Stage()
+    async with consuming(servers.nats, servers.redis, spec, stage) as consuming_bus:
+        await bus.js.delete_consumer(spec.stream, spec.durable)
+        before = consuming_bus.client.stats["out_msgs"]
+        await asyncio.sleep(0.5)
+        asked = consuming_bus.client.stats["out_msgs"] - before
+
+        await provision._put_consumers(bus.js, [spec], max_replicas=1)
+        await send(bus, spec, "a")
+        await until(lambda: stage.handled == ["a"])
+
+    assert asked < 10
 
 
 async def test_a_consumer_goes_on_after_a_restart_and_nothing_spins_meanwhile(

@@ -87,7 +87,9 @@ async def test_a_huge_query_is_answered(stage: Stage) -> None:
 
 
 async def test_a_word_of_the_title_finds_a_chunk_that_lacks_it(stage: Stage) -> None:
-    await stage.add("zermatt.md", b"# Zermatt\n\nA village.\n\n## Prices\n\nThe ticket costs ten francs.\n")
+    village = "A village without cars, at the foot of a mountain that everybody has seen in a picture." * 4
+    prices = "The ticket costs ten francs, and half of that for children who come with their parents."
+    await stage.add("zermatt.md", f"# Zermatt\n\n{village}\n\n## Prices\n\n{prices}\n".encode())
 
     texts = await stage.texts("zermatt")
 

@@ -17,8 +17,8 @@ _BLANK: Final = regex.compile(r"\s++")
 # What a reader sees as characters, a few at a time.
 _GRAPHEMES: Final = regex.compile(r"\X{1,16}+")
 _STRIDE: Final = 16
-# A heading, or what announces a list.
-_LEAD: Final = regex.compile(r"(?![-*+•·▪●|])[^\n]{1,80}(?<![.!?;…。！？；,，、|])")
+# A list's mark by itself, a heading, or what announces a list.
+_LEAD: Final = regex.compile(r"[-*+•·▪●◦]|\(?\d{1,3}[.)、]|(?![-*+•·▪●|])[^\n]{1,80}(?<![.!?;…。！？；,，、|])")
 
 
 def paragraphs(text: str, start: int, end: int) -> Iterator[Span]:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -36,8 +37,6 @@ _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}charset=[\"']?\s*([A-Za-z0-9_:.-
 _CHARSET_WITHIN: Final = 4096
 
 _CELL_BORDER: Final = " | "
-# A paragraph's end beside a cell's border is no line break.
-_AROUND_BORDER: Final = re.compile(r"\s*\n\s*(?=\|(?:\s|\Z))|(?<=\|)\s*\n\s*")
 _SPACE: Final = re.compile(r"[^\S\n]+")
 _ANY_SPACE: Final = re.compile(r"\s+")
 
@@ -159,8 +158,14 @@ class _Walker:
     def _break(self, level: int | None = None) -> None:
         """Write what was collected as a block, set apart from the one before as that one's end asks for."""
         raw, self._inline = "".join(self._inline), []
-        lines = _AROUND_BORDER.sub(" ", clean(raw)).split("\n")
-        text = "\n".join(filter(None, (_SPACE.sub(" ", line).strip() for line in lines)))
+        lines = (_SPACE.sub(" ", line).strip() for line in clean(raw).split("\n"))
+        text = _join_cells([line for line in lines if line])
         if text:
             self._page.add(text, self._separator, level)
             self._separator = "\n\n"
+
+
+def _join_cells(lines: list[str]) -> str:
+    """The lines of a block; where a paragraph ends beside a cell's border, the row goes on."""
+    seams = (" " if "|" in (before[-1], after[0]) else "\n" for before, after in pairwise(lines))
+    return "".join(chain.from_iterable(zip(["", *seams], lines, strict=False)))

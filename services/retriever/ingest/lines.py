@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-_CJK: Final = r"\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef“”‘’"
+HYPHEN: Final = "\u00ad"
+
+# Scripts without blanks between words, so not Hangul.
+_CJK: Final = r"\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 _WIDE: Final = re.compile(
     r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]"
 )
@@ -21,7 +24,7 @@ _ITEM: Final = re.compile(
 )
 # A line is broken for the paper if the next one's first word would not have fitted in it. Letters differ in
 # width, so a line counts as full a little earlier, and earlier still before a small letter, which begins nothing.
-_FULL: Final = 0.85
+_FULL: Final = 0.9
 _FULL_BEFORE_SMALL: Final = 0.6
 # The width up to which this share of the text is set: long tables and titles must not decide it.
 _MEASURE_SHARE: Final = 0.75
@@ -35,19 +38,23 @@ _PAGE_NUMBER: Final = re.compile(
 
 
 def join_lines(text: str) -> str:
-    """Lines of a paragraph as one line; headings, list items and blank lines stay."""
+    """Lines of a paragraph as one line; headings, list items and blank lines stay.
+
+    `HYPHEN` at a line's end stands for a hyphen that the paragraph surely goes on behind.
+    """
     lines = [line.strip() for line in text.split("\n")]
     measure = _measure(lines)
     parts = lines[:1]
     for line, following in pairwise(lines):
         if not _goes_on(line, following, measure):
             parts.append("\n")
-        elif _is_hyphenated(line, following):
-            parts[-1] = parts[-1][:-1]
+        elif line.endswith(("-", HYPHEN)) and line[-2:-1].isalnum():
+            parts[-1] = line[:-1]
+            parts.append("" if line[-2].islower() and following[0].islower() else "-")
         else:
-            parts.append(_seam(line, following))
+            parts.append("" if _CJK_END.search(line) or _CJK_START.match(following) else " ")
         parts.append(following)
-    return "".join(parts).strip("\n")
+    return "".join(parts).replace(HYPHEN, "-").strip("\n")
 
 
 def drop_page_numbers(pages: Sequence[str], labels: Sequence[str]) -> list[str]:
@@ -80,8 +87,8 @@ def _width(line: str) -> int:
 
 
 def _goes_on(line: str, following: str, measure: float) -> bool:
-    if not line or not following:
-        return False
+    if not line or not following or line.endswith(HYPHEN):
+        return bool(line and following)
     if _MARK.fullmatch(line):
         return not _ITEM.match(following)
     if _SENTENCE_END.search(line) or _ITEM.match(following) or _MARK.fullmatch(following):
@@ -91,15 +98,6 @@ def _goes_on(line: str, following: str, measure: float) -> bool:
         return False  # rows of a table end in numbers, and so do entries of a list of contents
     needed = _width(line) + 1 + _width(word.group() if word else following)
     return needed >= measure * (_FULL_BEFORE_SMALL if following[0].islower() else _FULL)
-
-
-def _is_hyphenated(line: str, following: str) -> bool:
-    return line.endswith("-") and line[-2:-1].islower() and following[0].islower()
-
-
-def _seam(line: str, following: str) -> str:
-    is_compound = line.endswith("-") and line[-2:-1].isalnum()
-    return "" if is_compound or (_CJK_END.search(line) and _CJK_START.match(following)) else " "
 
 
 def _shown_number(line: str) -> str:

@@ -14,7 +14,7 @@ import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped] # has no annota
 from citewire.text.normalise import clean
 from retriever.ingest.document import Page, ParsedDocument, UnreadableDocument
 from retriever.ingest.headings import Heading, nest_headings
-from retriever.ingest.lines import drop_page_numbers, join_lines
+from retriever.ingest.lines import HYPHEN, drop_page_numbers, join_lines
 from retriever.ingest.titles import one_line, title_from
 
 MAX_PAGES: Final = 10_000
@@ -26,14 +26,13 @@ _MAX_BOOKMARKS: Final = 10_000
 _PDFIUM: Final = Lock()
 _LOCKED: Final = frozenset({pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY})
 
-# PDFium gives a hyphen at a line's end as U+0002 or U+FFFE, mostly without the line break.
-_HYPHENATED: Final = re.compile("(?<=[^\\W\\d_])[\u0002\ufffe]\n?(?=[^\\W\\d_A-Z])")
+# PDFium gives a hyphen at a line's end so, mostly without the line break; a soft hyphen elsewhere is invisible.
 _HYPHEN: Final = re.compile("[\u0002\ufffe]\n?")
 # The dots that lead to the number in a list of contents.
 _LEADERS: Final = re.compile(r"(?:[^\S\n]?\.){5,}[^\S\n]*")
 # An outline mostly leaves out the number that a heading has on the page, and PDFium may give it its own line.
 _NUMBERING: Final = r"(?:[\dA-Z][\d.]{0,8}\s)?"
-_SOFT_HYPHEN: Final = re.compile("\u00ad\n?")
+_INVISIBLE_HYPHEN: Final = re.compile(f"{HYPHEN}(?!\n)")
 # What writers put there by themselves is no title.
 _NO_TITLE: Final = re.compile(
     r"untitled(?: document)?\d*|无标题|document\d*|\S+\.(?:docx?|pdf|pptx?|tex|indd)", re.IGNORECASE
@@ -115,8 +114,8 @@ def _page_text(document: pdfium.PdfDocument, number: int) -> str:
         page.close()
     except pdfium.PdfiumError as error:
         raise UnreadableDocument(f"page {number + 1} is broken") from error
-    text = _HYPHENATED.sub("", _SOFT_HYPHEN.sub("", raw.replace("\r\n", "\n")))
-    return clean(_LEADERS.sub(" … ", _HYPHEN.sub("-", text)))
+    text = _INVISIBLE_HYPHEN.sub("", raw.replace("\r\n", "\n"))
+    return clean(_LEADERS.sub(" … ", _HYPHEN.sub(f"{HYPHEN}\n", text)))
 
 
 def _title(document: pdfium.PdfDocument) -> str:

@@ -30,11 +30,6 @@ from citewire.runtime.settings import ROLES, RuntimeSettings
 
 # Requests of one kind that a process answers at once.
 RESPONDER_WORKERS = 16
-# A pull request in flight is lost when the server restarts: this is how long that goes unnoticed, in seconds.
-PULL_TIMEOUT = 1.0
-# Messages that one pull may bring; bounded for fairness between processes. Long handlers take one at a time: a
-# pull that the server can't fill, because others still work, keeps what it has to itself until it times out.
-PULL_BATCH = 16
 # Exit code of a process whose connection to NATS is closed for good (EX_SOFTWARE).
 CONNECTION_LOST = 70
 

@@ -26,6 +26,8 @@ SILENCE = 2.5
 
 _SECOND = 1_000_000_000
 _HEARTBEAT_STATUS = "100"
+# How a request ends in the ordinary way: nothing there, or its time is over.
+_ORDINARY_ENDS = frozenset({"404", "408"})
 
 
 class PullConsumer:
@@ -37,6 +39,8 @@ class PullConsumer:
         self._handle = handle
         self._running: set[asyncio.Task[None]] = set()
         self._free = spec.workers
+        # A request that was wrongly taken for forgotten brings more messages than there are workers.
+        self._workers = asyncio.Semaphore(spec.workers)
         # Messages that the server may still send for the requests that stand.
         self._outstanding = 0
         self._heard = 0.0
@@ -84,11 +88,14 @@ class PullConsumer:
             return
         unsent = headers.get("Nats-Pending-Messages")
         self._outstanding = max(0, self._outstanding - int(unsent)) if unsent else 0
-        await self._top_up()
+        # After a refusal the watch asks again: at once would be as fast as the server can refuse.
+        if headers["Status"] in _ORDINARY_ENDS:
+            await self._top_up()
 
     async def _work(self, message: Msg) -> None:
         try:
-            await self._handle(message)
+            async with self._workers:
+                await self._handle(message)
         except Exception:  # whatever it is, the message comes again and the consumer goes on
             log.exception("delivery failed", consumer=self._spec.durable, subject=message.subject)
         finally:
@@ -114,10 +121,14 @@ class PullConsumer:
         await self._client.publish(subject, json.dumps(request).encode(), self._inbox)
 
     async def _watch(self) -> None:
-        """Ask anew when the server is silent: it has restarted, or the connection is another one."""
+        """Ask anew for what the server refused, or forgot: it is silent, or the connection is another one."""
+        reconnects = self._client.stats["reconnects"]
         while True:
             await asyncio.sleep(HEARTBEAT)
+            if not self._client.is_connected:
+                continue
             silence = asyncio.get_running_loop().time() - self._heard
-            if self._outstanding and silence > SILENCE and self._client.is_connected:
+            if silence > SILENCE or self._client.stats["reconnects"] != reconnects:
+                reconnects = self._client.stats["reconnects"]
                 self._outstanding = 0
-                await self._request()
+            await self._top_up()
