@@ -2,12 +2,14 @@
 
 Same streams, consumer limits, message counts and sizes, scripts and statements as the services; none of their
 validation, identity, retries, leases checked by code, or resumption. Consumers are push consumers whose callbacks
-start a task for each message: the cheapest that nats-py has at this size.
+start a task for each message, and one plain subscription takes the results of all questions: the cheapest that nats-py
+has at this size.
 """
 
 import asyncio
 import contextlib
 import os
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,11 +22,8 @@ import uvicorn
 import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-from nats.errors import TimeoutError as NatsTimeoutError
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig
-from nats.js.errors import NotFoundError
 from redis.asyncio import Redis
 from starlette.types import Receive, Scope, Send
 from uuid_utils.compat import uuid7
@@ -32,7 +31,6 @@ from uuid_utils.compat import uuid7
 import persister.app
 from bench.floor_messages import about, make_messages, question_id
 from bench.stand_ins import DELTAS, KBS, QUESTION
-from citewire.contracts.streams import SEGMENTS
 from citewire.runtime.answer_log import _APPEND, _CLAIM, _OPEN, _STORED, LOG_LIFE
 from citewire.runtime.migrations import migrate
 from citewire.runtime.provision import ANSWERER, AUDITOR, PLANNER, SEARCHER, STORER, ConsumerSpec, provision
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
     Pool = asyncpg.Pool[asyncpg.Record]
 
 USER = "bench"
-# Seconds after which a result that the subscription missed is fetched from its stream.
-LOOK_AGAIN = 0.05
 
 
 class Floor:
@@ -60,6 +56,8 @@ class Floor:
         self._messages = make_messages()
         self._pubsub = redis.pubsub(ignore_subscribe_messages=True)
         self._news: dict[str, asyncio.Event] = {}
+        self._results: defaultdict[str, list[bytes]] = defaultdict(list)
+        self._gathering: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def consume(self, spec: ConsumerSpec, stage: Callable[[str], Awaitable[None]]) -> None:
@@ -111,31 +109,21 @@ class Floor:
         await self._publish(f"qa.v1.segments.found.{question}.{kb_id}", self._messages.results[kb_id], question, kb_id)
 
     async def answer(self, question: str) -> None:
-        # Before anything else is awaited: results are on their way.
-        subscription = await self._client.subscribe(f"qa.v1.segments.found.{question}.*")
         epoch, _, _ = await self._script(_CLAIM, [_state(question), _log(question)], [LOG_LIFE, USER])
-        await self._gather(subscription, question)
+        await self._gathering[question].wait()
+        del self._gathering[question], self._results[question]
         messages = self._messages
         await self._append(question, epoch, "0", about(messages.sources.encode(), question).decode())
         await self._append(question, epoch, "0", *messages.deltas)
         await self._append(question, epoch, "1", about(messages.end.encode(), question).decode())
         await self._publish("qa.v1.interaction.finished.web", messages.outcome, question)
 
-    async def _gather(self, subscription: Subscription, question: str) -> None:
-        missing = set(KBS)
-        while missing:
-            try:
-                message = await subscription.next_msg(timeout=LOOK_AGAIN)
-                missing.discard(message.subject.rpartition(".")[2])
-            except NatsTimeoutError:
-                missing -= {kb_id for kb_id in missing if await self._is_there(question, kb_id)}
-        await subscription.unsubscribe()
-
-    async def _is_there(self, question: str, kb_id: str) -> bool:
-        with contextlib.suppress(NotFoundError):
-            await self._js.get_last_msg(SEGMENTS, f"qa.v1.segments.found.{question}.{kb_id}", direct=True)
-            return True
-        return False
+    async def take_result(self, message: Msg) -> None:
+        """Keep a result, also one that comes before its question's plan."""
+        question = question_id(message.data)
+        self._results[question].append(message.data)
+        if len(self._results[question]) == len(KBS):
+            self._gathering[question].set()
 
     async def record(self, question: str) -> None:
         at = datetime.now(UTC)
@@ -241,6 +229,7 @@ async def running_floor() -> AsyncGenerator[Floor]:
         stages = {PLANNER: floor.plan, AUDITOR: floor.record, SEARCHER: floor.search}
         for spec, stage in {**stages, ANSWERER: floor.answer, STORER: floor.store}.items():
             await floor.consume(spec, stage)
+        await client.subscribe("qa.v1.segments.found.*.*", cb=floor.take_result)
         listening = asyncio.create_task(floor.listen())
         yield floor
         listening.cancel()
