@@ -28,6 +28,7 @@ class Hub:
         self._pubsub: PubSub = redis.pubsub(ignore_subscribe_messages=True)
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._probed = 0.0
+        self._is_closing = False
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator["Hub"]:
@@ -37,6 +38,8 @@ class Hub:
         try:
             yield self
         finally:
+            # redis-py may swallow a cancellation, so the loop must also see for itself that it is over.
+            self._is_closing = True
             listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listening
@@ -70,7 +73,7 @@ class Hub:
             await command  # type: ignore[misc] # redis-py leaves these untyped
 
     async def _listen(self) -> None:
-        while True:
+        while not self._is_closing:
             try:
                 await self._take_one()
             except (RedisError, OSError) as error:

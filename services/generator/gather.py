@@ -52,9 +52,11 @@ class Gatherer:
     async def listening(self) -> AsyncGenerator["Gatherer"]:
         """Listen for answers to looks until the block ends."""
         subscription = await self._client.subscribe(f"{self._inbox}.*", cb=self._take_look)
-        yield self
-        if not self._client.is_closed:
-            await subscription.unsubscribe()
+        try:
+            yield self
+        finally:
+            if not self._client.is_closed:
+                await subscription.unsubscribe()
 
     async def gather(self, question_id: UUID, kb_ids: Sequence[str], until: datetime) -> dict[str, SegmentsFound]:
         """The results by knowledge base, those that came before `until`."""
