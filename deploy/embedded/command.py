@@ -33,7 +33,9 @@ def up(
     """Run everything on this machine until Ctrl-C."""
     if with_parent:
         end_with_parent()
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # SIGINT, too: a shell starts background jobs with it ignored, and Python would leave it so.
+        signal.signal(number, _interrupt)
     settings = EmbeddedSettings()
     data_dir = settings.data_dir.expanduser().absolute()
     try:

@@ -16,8 +16,8 @@ from citewire.contracts.streams import SEGMENTS
 from citewire.runtime.bus import Bus, seconds_left
 
 # The stream stores a message a moment after it was accepted, so one look can miss what the subscription
-# missed too: look again at growing intervals, in seconds. Nearly always the live path is first.
-LOOK_AFTER = (0.05, 0.2, 0.8, 2.0)
+# missed too: look again at growing intervals, in seconds. Real searches take longer than the first.
+LOOK_AFTER = (0.004, 0.016, 0.064, 0.25, 1.0)
 
 
 @dataclass

@@ -4,8 +4,11 @@ Per question there are a list (the log: entry n is at index n-1), a hash (owner,
 channel that only says "look". Every write is one script, so numbering, lease check and wake-up are one step.
 """
 
+import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 from uuid import UUID
 
 import orjson
@@ -19,6 +22,10 @@ from citewire.runtime.errors import TransientError
 # Seconds that a log lives after its end, or its deadline; later the same frames are rebuilt from the stored
 # interaction.
 LOG_LIFE = 900
+# Seconds after which a command to Redis is given up.
+COMMAND_TIMEOUT = 5.0
+
+T = TypeVar("T")
 
 _OPEN = """
 local body = redis.call('HGET', KEYS[1], 'body')
@@ -139,79 +146,59 @@ class AnswerLog:
 
     async def open(self, question_id: UUID, user_id: str, body_hash: str) -> Opening:
         """Note who asked what, unless it is noted already."""
-        try:
-            is_new, user, body = await self._open(keys=[_state(question_id)], args=[user_id, body_hash, LOG_LIFE])
-        except RedisError as error:
-            raise _away(error) from error
+        is_new, user, body = await _limited(self._open(keys=[_state(question_id)], args=[user_id, body_hash, LOG_LIFE]))
         return Opening(bool(is_new), user, body)
 
     async def forget(self, question_id: UUID) -> None:
         """Take an opening back: the question was not accepted after all."""
-        try:
-            await self._redis.delete(_state(question_id))
-        except RedisError as error:
-            raise _away(error) from error
+        await _limited(self._redis.delete(_state(question_id)))
 
     async def claim(self, question_id: UUID, user_id: str, life: float) -> Lease:
         """Become the only writer; every earlier holder's next append is refused."""
-        try:
-            epoch, stop, entries = await self._claim(
-                keys=[_state(question_id), _log(question_id)], args=[int(life) + LOG_LIFE, user_id]
-            )
-        except RedisError as error:
-            raise _away(error) from error
+        keys = [_state(question_id), _log(question_id)]
+        epoch, stop, entries = await _limited(self._claim(keys=keys, args=[int(life) + LOG_LIFE, user_id]))
         return Lease(question_id, epoch, bool(stop), tuple(entries))
 
     async def append(self, lease: Lease, entries: list[str], *, is_end: bool = False) -> int | AppendOutcome:
         """Write entries in order and wake the readers; the log's new length, or why nothing was written."""
-        question_id = lease.question_id
-        try:
-            length = await self._append(
-                keys=[_state(question_id), _log(question_id)],
-                args=[lease.epoch, int(is_end), LOG_LIFE, channel(question_id), *entries],
-            )
-        except RedisError as error:
-            raise _away(error) from error
+        keys = [_state(lease.question_id), _log(lease.question_id)]
+        arguments: list[str | int] = [lease.epoch, int(is_end), LOG_LIFE, channel(lease.question_id), *entries]
+        length = await _limited(self._append(keys=keys, args=arguments))
         return int(length) if length > 0 else AppendOutcome(length)
 
     async def mark_stored(self, question_id: UUID) -> None:
         """Tell the readers that the outcome can be read back; once, and only after the end."""
-        try:
-            await self._stored(
-                keys=[_state(question_id), _log(question_id)], args=[f"{EntryKind.STORED} {{}}", channel(question_id)]
-            )
-        except RedisError as error:
-            raise _away(error) from error
+        keys = [_state(question_id), _log(question_id)]
+        await _limited(self._stored(keys=keys, args=[f"{EntryKind.STORED} {{}}", channel(question_id)]))
 
     async def request_stop(self, question_id: UUID) -> None:
         """Make the writer's next append fail, whatever becomes of the message that tells it sooner."""
-        try:
-            if await self._redis.exists(_state(question_id)):
-                await self._redis.hset(_state(question_id), "stop", "1")
-        except RedisError as error:
-            raise _away(error) from error
+        if await _limited(self._redis.exists(_state(question_id))):
+            await _limited(self._redis.hset(_state(question_id), "stop", "1"))
 
     async def state(self, question_id: UUID) -> AnswerState | None:
         """Who owns a live answer and how far it is; None when Redis does not know it."""
-        try:
-            user, stop, ended = await self._redis.hmget(_state(question_id), ["user", "stop", "ended"])
-        except RedisError as error:
-            raise _away(error) from error
+        fields = await _limited(self._redis.hmget(_state(question_id), ["user", "stop", "ended"]))
+        user, stop, ended = fields
         return None if user is None else AnswerState(str(user), stop is not None, ended is not None)
 
     async def length(self, question_id: UUID) -> int:
         """How many entries a log has; none when Redis does not know it."""
-        try:
-            return await self._redis.llen(_log(question_id))
-        except RedisError as error:
-            raise _away(error) from error
+        return await _limited(self._redis.llen(_log(question_id)))
 
     async def read(self, question_id: UUID, after: int) -> list[str]:
         """The entries numbered `after + 1` and up."""
-        try:
-            return [str(entry) for entry in await self._redis.lrange(_log(question_id), after, -1)]
-        except RedisError as error:
-            raise _away(error) from error
+        entries = await _limited(self._redis.lrange(_log(question_id), after, -1))
+        return [str(entry) for entry in entries]
+
+
+async def _limited(command: Awaitable[T]) -> T:
+    """What Redis answers within the time limit; one timer, where redis-py's own limit is a task per command."""
+    try:
+        async with asyncio.timeout(COMMAND_TIMEOUT):
+            return await command
+    except (RedisError, OSError, TimeoutError) as error:
+        raise TransientError(f"Redis: {str(error) or type(error).__name__}") from error
 
 
 def _state(question_id: UUID) -> str:
@@ -220,7 +207,3 @@ def _state(question_id: UUID) -> str:
 
 def _log(question_id: UUID) -> str:
     return f"answer:{{{question_id}}}:log"
-
-
-def _away(error: RedisError) -> TransientError:
-    return TransientError(f"Redis: {error}")

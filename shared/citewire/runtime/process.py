@@ -130,7 +130,14 @@ async def connect(settings: RuntimeSettings) -> AsyncGenerator[tuple[NatsBroker,
     )
     client: Client = await broker.connect()
     redis = Redis.from_pool(
-        BlockingConnectionPool.from_url(settings.redis_url, max_connections=64, decode_responses=True)
+        BlockingConnectionPool.from_url(
+            settings.redis_url,
+            max_connections=64,
+            decode_responses=True,
+            # The answer log has its own time limit; redis-py's costs a task for each command.
+            socket_timeout=None,
+            socket_connect_timeout=5,
+        )
     )
     try:
         bus = Bus(client, client.jetstream())
