@@ -1,4 +1,4 @@
-"""What becomes of messages: FastStream's real consumers on a real server, one that may also be restarted."""
+"""What becomes of messages: our pull consumers on a real server, one that may also be restarted."""
 
 import asyncio
 import contextlib

@@ -187,7 +187,7 @@ async def _put_consumers(js: JetStreamContext, specs: Iterable[ConsumerSpec], ma
                 # The finite number of tries is kept in `delivery`, which sets the message aside; the
                 # server's own limit would leave it in the stream without a word.
                 max_deliver=-1,
-                # Bounds what a process takes beyond its workers: FastStream fetches ahead.
+                # Bounds the work in flight over all processes of a role.
                 max_ack_pending=spec.workers * max_replicas,
             ),
         )
