@@ -6,9 +6,19 @@ from uuid import UUID, uuid4, uuid5
 from citewire.contracts.events import RetrievalPlanned, SegmentsFound, now
 from citewire.contracts.evidence import Leg, PageSpan, SearchQuery, Segment, Source
 from citewire.contracts.identity import User
+from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.sessions import SessionParams, SessionRef, new_session_id
 
 DOCUMENTS = UUID("00000000-0000-0000-0000-0000000000d0")
+
+
+def knowledge_base(kb_id: str = "kb", **fields: object) -> KnowledgeBase:
+    return KnowledgeBase.model_validate({"kb_id": kb_id, "title": kb_id, "created_at": now()} | fields)
+
+
+def private(kb_id: str, *users: str, **fields: object) -> KnowledgeBase:
+    """A knowledge base that only its owner, administrators and these users may read."""
+    return knowledge_base(kb_id, access={"everyone": False, "users": users}, **fields)
 
 
 def segment(text: str, *, kb_id: str = "kb", doc: str = "doc", start: int = 0, **fields: object) -> Segment:

@@ -15,7 +15,8 @@ from nats.js.errors import NotFoundError
 
 from citewire.contracts.events import RetrievalRequested, SegmentsFound
 from citewire.contracts.evidence import SearchQuery
-from citewire.contracts.knowledge import Document, DocumentStatus, NewKnowledgeBase
+from citewire.contracts.identity import Role, User
+from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBase, Metadata, NewKnowledgeBase
 from citewire.contracts.requests import (
     CreateKnowledgeBase,
     DocumentReply,
@@ -34,8 +35,9 @@ from retriever.app import create_app
 
 T = TypeVar("T")
 
+ADMIN = User(user_id="admin", role=Role.ADMINISTRATOR)
 # What says that a document's newest upload was dealt with.
-FINAL = (DocumentStatus.INDEXED, DocumentStatus.FAILED)
+FINAL = (DocumentStatus.INDEXED, DocumentStatus.EMBEDDED, DocumentStatus.FAILED)
 
 
 async def until(look: Callable[[], Awaitable[T | None]], seconds: float = 20) -> T:
@@ -52,34 +54,45 @@ class Stage:
 
     bus: Bus
 
-    async def create_kb(self, kb_id: str = "kb") -> None:
-        await self.bus.ask(CreateKnowledgeBase(kb=NewKnowledgeBase(kb_id=kb_id, title=kb_id)))
+    async def create_kb(self, kb_id: str = "kb", **settings: object) -> KnowledgeBase:
+        new = NewKnowledgeBase.model_validate({"kb_id": kb_id, "title": kb_id, "embedder": "none"} | settings)
+        return (await self.bus.ask(CreateKnowledgeBase(user=ADMIN, kb=new))).kb
 
-    async def submit(self, file_name: str, data: bytes, *, kb_id: str = "kb", upload: str = "") -> Document:
-        """Send a file; the document as it is right after."""
+    async def put(self, data: bytes, upload: str = "") -> str:
+        """Put a file into the upload bucket; its name there."""
         name = upload or uuid4().hex
         bucket = await self.bus.js.object_store(UPLOAD_BUCKET)
         await bucket.put(name, io.BytesIO(data))
-        reply = await self.bus.ask(SubmitDocument(kb_id=kb_id, file_name=file_name, upload=name))
-        return reply.document
+        return name
 
-    async def add(self, file_name: str, data: bytes, *, kb_id: str = "kb") -> Document:
+    async def submit(
+        self, file_name: str, data: bytes, *, kb_id: str = "kb", upload: str = "", metadata: Metadata | None = None
+    ) -> Document:
+        """Send a file; the document as it is right after."""
+        name = await self.put(data, upload)
+        request = SubmitDocument(user=ADMIN, kb_id=kb_id, file_name=file_name, upload=name, metadata=metadata or {})
+        return (await self.bus.ask(request)).document
+
+    async def add(
+        self, file_name: str, data: bytes, *, kb_id: str = "kb", metadata: Metadata | None = None
+    ) -> Document:
         """Send a file and wait until it is indexed or failed."""
-        submitted = await self.submit(file_name, data, kb_id=kb_id)
+        submitted = await self.submit(file_name, data, kb_id=kb_id, metadata=metadata)
         return await self.settled(submitted.doc_id, kb_id=kb_id)
 
     async def settled(self, doc_id: UUID, *, kb_id: str = "kb") -> Document:
         async def look() -> Document | None:
-            reply: DocumentReply = await self.bus.ask(GetDocument(kb_id=kb_id, doc_id=doc_id))
+            reply: DocumentReply = await self.bus.ask(GetDocument(user=ADMIN, kb_id=kb_id, doc_id=doc_id))
             return reply.document if reply.document.status in FINAL else None
 
         return await until(look)
 
     async def remove(self, document: Document) -> None:
-        await self.bus.ask(RemoveDocument(kb_id=document.kb_id, doc_id=document.doc_id))
+        await self.bus.ask(RemoveDocument(user=ADMIN, kb_id=document.kb_id, doc_id=document.doc_id))
 
-    async def search(self, query: str, *, kb_id: str = "kb", top_k: int = 8) -> SearchReply:
-        return await self.bus.ask(Search(kb_id=kb_id, query=query, top_k=top_k))
+    async def search(self, query: str, *, kb_id: str = "kb", top_k: int = 8, **options: object) -> SearchReply:
+        request = {"user": ADMIN, "kb_id": kb_id, "query": query, "top_k": top_k, **options}
+        return await self.bus.ask(Search.model_validate(request))
 
     async def texts(self, query: str, *, kb_id: str = "kb") -> list[str]:
         """The texts that a search finds."""
@@ -93,6 +106,7 @@ class Stage:
             kb_id=kb_id,
             queries=tuple(SearchQuery(query=query, kb_id=kb_id) for query in queries),
             top_k=top_k,
+            user=ADMIN,
         )
         subscription = await self.bus.client.subscribe(f"{SegmentsFound.subject}.{event.question_id}.*")
         try:

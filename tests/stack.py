@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,13 @@ class Stack:
         """An HTTP client with a key, the administrator's by default."""
         headers = {"Authorization": f"Bearer {key or self.admin_key}"}
         return httpx.Client(base_url=self.base_url, headers=headers, timeout=60)
+
+    def nats_url(self) -> str:
+        """Where other services reach its NATS server."""
+        log = (self.data_dir / "logs" / "nats.log").read_text(encoding="utf-8")
+        found = re.search(r"Listening for client connections on (\S+)", log)
+        assert found is not None
+        return f"nats://{found.group(1)}"
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from autoquery.follow_up import retrieval_context
 from autoquery.history import MAX_TURNS, select_history
 from autoquery.plan import plan_queries
-from autoquery.scope import Scope, resolve_scope
+from autoquery.scope import Scope, resolve_scope, usable_turns
 from autoquery.settings import Settings
 from citewire.contracts.events import (
     InteractionFinished,
@@ -47,30 +47,31 @@ class Planner:
         if seconds_left(event.deadline) == 0:
             return
         try:
-            planned = await self._plan(event)
+            scope, planned = await self._plan(event)
         except Refusal as refusal:
             await self.bus.publish(_rejection(event, refusal))
             return
         # The plan first: the generator then listens before the first segments come.
         await asyncio.gather(
             self.bus.publish(planned),
-            *(self.bus.publish(request) for request in self._requests(planned)),
+            *(self.bus.publish(request) for request in self._requests(planned, scope)),
         )
 
     async def give_up(self, event: QuestionAsked, reason: str) -> None:
         """End a question that could not be planned."""
         await self.bus.publish(_failure(event, reason))
 
-    async def _plan(self, event: QuestionAsked) -> RetrievalPlanned:
+    async def _plan(self, event: QuestionAsked) -> tuple[Scope, RetrievalPlanned]:
         if not event.question.strip():
             raise invalid("question", "is empty")
         context = await self._session_context(event)
         scope = resolve_scope(event, self.kbs.entries, context)
-        history = select_history(context.turns if context else (), scope.params.max_chat_history_tokens)
+        turns = usable_turns(context.turns if context else (), scope)
+        history = select_history(turns, scope.params.max_chat_history_tokens)
         queries = plan_queries(
             event.question, retrieval_context(event.question, history), scope.kb_ids, scope.params.max_queries
         )
-        return RetrievalPlanned(
+        return scope, RetrievalPlanned(
             question_id=event.question_id,
             deadline=event.deadline,
             asker=event.asker,
@@ -92,18 +93,23 @@ class Planner:
             GetSessionContext(session_id=event.session_id, user_id=event.user.user_id, turns=MAX_TURNS)
         )
 
-    def _requests(self, planned: RetrievalPlanned) -> list[RetrievalRequested]:
+    def _requests(self, planned: RetrievalPlanned, scope: Scope) -> list[RetrievalRequested]:
         left = seconds_left(planned.deadline)
         limit = min(left * self.settings.retrieval_share, self.settings.retrieval_limit)
         return [
             RetrievalRequested(
                 question_id=planned.question_id,
                 deadline=datetime.now(UTC) + timedelta(seconds=limit),
-                kb_id=kb_id,
-                queries=_queries_for(kb_id, planned.queries),
-                top_k=planned.params.top_k,
+                kb_id=kb.kb_id,
+                pool=kb.pool,
+                queries=_queries_for(kb.kb_id, planned.queries),
+                top_k=scope.params.top_k,
+                user=planned.user,
+                filter=scope.params.filters.get(kb.kb_id),
+                rse_params=scope.params.rse_params,
+                is_alone=len(scope.kbs) == 1,
             )
-            for kb_id in planned.kb_ids
+            for kb in scope.kbs
         ]
 
 
@@ -112,9 +118,9 @@ def _queries_for(kb_id: str, queries: tuple[SearchQuery, ...]) -> tuple[SearchQu
 
 
 def _degraded(scope: Scope) -> str | None:
-    if not scope.removed_kb_ids:
+    if not scope.gone_kb_ids:
         return None
-    return f"no longer there: {', '.join(scope.removed_kb_ids)}"
+    return f"no longer there: {', '.join(scope.gone_kb_ids)}"
 
 
 def _rejection(event: QuestionAsked, refusal: Refusal) -> QuestionRejected:

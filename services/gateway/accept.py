@@ -16,10 +16,11 @@ from citewire.contracts.requests import GetSessionContext
 from citewire.contracts.sessions import KbId, Session, SessionParams, SessionParamsInput
 from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
-from citewire.runtime.errors import Refusal, TransientError, conflict, invalid, not_found
+from citewire.runtime.errors import Refusal, TransientError, conflict, invalid
 from citewire.runtime.registry import Registry
 from citewire.text.normalise import clean
 from citewire.text.tokens import count_tokens
+from gateway.permits import check_question_filters, check_scope
 from gateway.stream import AnswerStreams
 
 # Idempotency keys become question ids within this namespace and their user.
@@ -82,20 +83,21 @@ class Accepting:
             session = await self._session(ask.session_id, user)
             _check_scope(ask, session)
             params = ask.params or session.params
+            self._check_filters(params, session, user)
         else:
-            await self._check_kbs(ask)
+            await check_scope(self.kbs, _asked_kb_ids(ask), params.filters, user)
         _check_length(ask.question, params.max_chat_history_tokens)
         return params
+
+    def _check_filters(self, params: SessionParams, session: Session, user: User) -> None:
+        # A knowledge base that is gone, or may no longer be read, is left out and named in the answer.
+        known = [self.kbs.entries[kb_id] for kb_id in session.kb_ids if kb_id in self.kbs.entries]
+        readable = {kb.kb_id: kb for kb in known if kb.is_readable_by(user)}
+        check_question_filters(params.filters, session.kb_ids, readable)
 
     async def _session(self, session_id: UUID, user: User) -> Session:
         context = await self.bus.ask(GetSessionContext(session_id=session_id, user_id=user.user_id))
         return context.session
-
-    async def _check_kbs(self, ask: Ask) -> None:
-        kb_ids = ask.kb_ids if ask.kb_ids is not None else (ask.params.kb_ids if ask.params else ())
-        for kb_id in kb_ids:
-            if kb_id not in self.kbs.entries and await self.kbs.read(kb_id) is None:
-                raise not_found(f"knowledge base: {kb_id}")
 
     async def _publish(self, question_id: UUID, ask: Ask, user: User, deadline: datetime) -> None:
         event = QuestionAsked(
@@ -115,8 +117,14 @@ class Accepting:
             raise
 
 
+def _asked_kb_ids(ask: Ask) -> tuple[KbId, ...]:
+    if ask.kb_ids is not None:
+        return ask.kb_ids
+    return ask.params.kb_ids if ask.params else ()
+
+
 def _check_scope(ask: Ask, session: Session) -> None:
-    asked = ask.kb_ids if ask.kb_ids is not None else (ask.params.kb_ids if ask.params else ())
+    asked = _asked_kb_ids(ask)
     if asked and set(asked) != set(session.kb_ids):
         field = "kb_ids" if ask.kb_ids is not None else "params.kb_ids"
         raise invalid(field, "a session keeps the knowledge bases that it began with")

@@ -4,41 +4,59 @@ import contextlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from citewire.contracts.events import DocumentSubmitted, RetrievalRequested
+from pgvector.asyncpg import register_vector
+
+from citewire.contracts.events import DocumentOffered, DocumentSubmitted, RetrievalRequested
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.requests import (
+    CheckDocuments,
     CreateKnowledgeBase,
     GetDocument,
+    GetEmbedding,
     ListDocuments,
     ReadPage,
     RemoveDocument,
     RemoveKnowledgeBase,
     Search,
     SubmitDocument,
+    UpdateKnowledgeBase,
 )
 from citewire.contracts.streams import KB_BUCKET
 from citewire.runtime.database import open_database
 from citewire.runtime.delivery import Consumer
 from citewire.runtime.migrations import migrate
-from citewire.runtime.provision import INGESTER, SEARCHER
+from citewire.runtime.provision import INGESTER, OFFER_TAKER, put_consumers, searcher_of
 from citewire.runtime.registry import watch
 from citewire.runtime.service import Bindings, Responder, Service, Wires
+from citewire.runtime.settings import RuntimeSettings
+from retriever.backlog import EmbeddingBacklog
+from retriever.dense import DenseLeg
+from retriever.embedding.embedders import open_embedders
+from retriever.handlers.progress import EmbeddingProgress
 from retriever.handlers.requests import Librarian
 from retriever.handlers.searches import Finder
 from retriever.handlers.uploads import Ingester
 from retriever.index.folder import own_folder
 from retriever.index.follower import IndexFollower
 from retriever.register import Register
+from retriever.rerank import RerankLeg
+from retriever.reranking.rerankers import open_rerankers
 from retriever.search import Searcher
 from retriever.settings import Settings
 from retriever.store.documents import DocumentStore
 from retriever.store.kbs import KbStore
+from retriever.store.passages import PassageStore
+from retriever.store.vectors import VectorStore
 from retriever.store.versions import VersionStore
 from retriever.upkeep import Upkeep
 from retriever.uploads import open_uploads
 from retriever.worker import Worker
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+
+# Neighbours that a vector index looks at for each query, and more as long as filters leave too few; compiling a
+# statement takes longer than going through all vectors.
+_SESSION_SETTINGS = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "strict_order", "jit": "off"}
 
 
 def create_app() -> Service:
@@ -48,42 +66,64 @@ def create_app() -> Service:
     @contextlib.asynccontextmanager
     async def start(wires: Wires) -> AsyncGenerator[Bindings]:
         await migrate(settings.postgres_url, "knowledge", MIGRATIONS)
+        # The default pool's is there already; a pool of an operator's own comes with its first process.
+        await put_consumers(wires.bus.js, (searcher_of(settings.pool),), RuntimeSettings().max_replicas)
         async with (
-            open_database(settings.postgres_url) as database,
+            open_database(settings.postgres_url, register_vector, _SESSION_SETTINGS) as database,
             watch(wires.bus.js, KB_BUCKET, KnowledgeBase) as entries,
             Worker(settings.reading_limit) as reader,
             Worker(settings.reading_limit) as tokeniser,
+            open_embedders(settings.embedders, settings.embedding_dir or settings.data_dir) as embedders,
+            open_rerankers(settings.rerankers) as rerankers,
         ):
             with own_folder(settings.data_dir) as folder:
                 kbs, documents, versions = KbStore(database), DocumentStore(database), VersionStore(database)
+                vectors, passages = VectorStore(database), PassageStore(database)
                 register = Register(entries, kbs)
-                indexes = IndexFollower(kbs, versions, tokeniser, folder / "lexical", settings.header_boost)
-                searcher = Searcher(register, indexes, versions, settings.segment_characters)
+                indexes = IndexFollower(
+                    kbs, versions, tokeniser, folder / "lexical", settings.header_boost, settings.pool
+                )
+                searcher = Searcher(
+                    register,
+                    indexes,
+                    DenseLeg(vectors, embedders),
+                    RerankLeg(rerankers, passages),
+                    passages,
+                    settings.segment_characters,
+                )
                 uploads = await open_uploads(wires.bus.js)
-                librarian = Librarian(wires.bus, kbs, documents, indexes, register)
+                librarian = Librarian(
+                    wires.bus, kbs, documents, indexes, register, settings.embedders, settings.rerankers
+                )
                 ingester = Ingester(wires.bus, uploads, reader, documents, versions, indexes, register)
-                upkeep = Upkeep(kbs, register, indexes, settings.follow_interval)
-                async with upkeep.running(wires.bus.client):
+                backlog = EmbeddingBacklog(database, vectors, embedders, settings.follow_interval)
+                progress = EmbeddingProgress(register, kbs, vectors, backlog)
+                upkeep = Upkeep(kbs, vectors, register, indexes, backlog, settings.follow_interval, settings.pool)
+                async with backlog.running(), upkeep.running(wires.bus.client):
                     await librarian.resubmit_waiting()
-                    yield _bind(Finder(wires.bus, searcher), ingester, librarian)
+                    yield _bind(settings.pool, Finder(wires.bus, searcher), ingester, librarian, progress)
 
     return Service("retriever", start)
 
 
-def _bind(finder: Finder, ingester: Ingester, librarian: Librarian) -> Bindings:
+def _bind(pool: str, finder: Finder, ingester: Ingester, librarian: Librarian, progress: EmbeddingProgress) -> Bindings:
     return Bindings(
         consumers=(
-            Consumer(SEARCHER, RetrievalRequested, finder.search_kb, finder.give_up),
+            Consumer(searcher_of(pool), RetrievalRequested, finder.search_kb, finder.give_up),
             Consumer(INGESTER, DocumentSubmitted, ingester.ingest_document, ingester.give_up),
+            Consumer(OFFER_TAKER, DocumentOffered, librarian.offer_document),
         ),
         responders=(
             Responder(CreateKnowledgeBase, librarian.create_kb),
+            Responder(UpdateKnowledgeBase, librarian.update_kb),
             Responder(RemoveKnowledgeBase, librarian.remove_kb),
+            Responder(GetEmbedding, progress.get_embedding),
             Responder(SubmitDocument, librarian.submit_document),
             Responder(GetDocument, librarian.get_document),
             Responder(ListDocuments, librarian.list_documents),
             Responder(RemoveDocument, librarian.remove_document),
             Responder(ReadPage, librarian.read_page),
-            Responder(Search, finder.search),
+            Responder(CheckDocuments, librarian.check_documents),
+            Responder(Search, finder.search, (pool,)),
         ),
     )

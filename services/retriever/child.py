@@ -1,16 +1,17 @@
 """The process that `worker` starts: does one piece of work after the other until its input ends."""
 
+import logging
 import os
 import pickle
 import resource
 import sys
+import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
 from citewire.text.tokenizer import tokenize
 from retriever.contents import NewVersion, Unreadable
 from retriever.ingest.document import UnreadableDocument
-from retriever.reading import read_file
 from retriever.worker import LENGTH
 
 # Bytes of memory that a file may take to be read, against files made to take more than there is.
@@ -18,6 +19,8 @@ _MEMORY_LIMIT = 4 << 30
 
 
 def _read_file(file_name: str, data: bytes) -> NewVersion | Unreadable:
+    from retriever.reading import read_file  # noqa: PLC0415 - a child that only tokenises need not load all parsers
+
     try:
         return read_file(file_name, data)
     except UnreadableDocument as error:
@@ -45,6 +48,9 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 
 def main() -> None:
     """Serve the standard streams; whatever a library prints, in C or Python, must not land among the replies."""
+    # Libraries remark on odd files; what an owner should know of them is in the reply.
+    warnings.simplefilter("ignore")
+    logging.disable()
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     serve(sys.stdin.buffer, replies)

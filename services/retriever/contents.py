@@ -19,13 +19,14 @@ class NewChunk:
 
 @dataclass(frozen=True)
 class NewVersion:
-    """All that is stored of a file."""
+    """All that is stored of a file; `notes` say what of it is not in the text, in short sentences for its owner."""
 
     title: str
     document_type: str
     text: str
     pages: tuple[PageSpan, ...]
     chunks: tuple[NewChunk, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

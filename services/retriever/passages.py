@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from uuid import UUID
 
 from citewire.contracts.evidence import Exclusion, ExclusionReason, Segment
 
@@ -12,6 +13,33 @@ class Hit:
     """A chunk that a search found; scores of different queries can't be compared."""
 
     chunk_id: int
+    score: float
+
+
+@dataclass(frozen=True)
+class LocatedChunk:
+    """A chunk's place: its document's searched version, its ordinal and text range, its parent's first and last."""
+
+    chunk_id: int
+    doc_id: UUID
+    version: int
+    file_name: str
+    title: str
+    ordinal: int
+    start: int
+    end: int
+    parent_first: int
+    parent_last: int
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The chunks from `first` to `last`, both included, of a document's version."""
+
+    doc_id: UUID
+    version: int
+    first: int
+    last: int
     score: float
 
 

@@ -2,14 +2,15 @@
 
 import nats.errors
 
+from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
-from citewire.runtime.errors import TransientError
+from citewire.runtime.errors import TransientError, forbidden, not_found
 from citewire.runtime.registry import Registry
 from retriever.store.kbs import KbStore, StoredKb
 
 
 class Register:
-    """Writes what changed; several replicas may do so at once."""
+    """Writes what changed, which several replicas may do at once, and says who may do what."""
 
     def __init__(self, entries: Registry[KnowledgeBase], kbs: KbStore) -> None:
         self._registry = entries
@@ -17,6 +18,27 @@ class Register:
 
     def __contains__(self, kb_id: str) -> bool:
         return kb_id in self._registry.entries
+
+    async def find(self, kb_id: str) -> KnowledgeBase | None:
+        """A knowledge base; Postgres is asked for one that was made a moment ago."""
+        if (kb := self._registry.entries.get(kb_id)) is not None:
+            return kb
+        stored = await self._kbs.find(kb_id)
+        return None if stored is None else stored.kb
+
+    async def readable(self, kb_id: str, user: User) -> KnowledgeBase:
+        """A knowledge base that a user may read; raises Refusal 404 as if there were none."""
+        kb = await self.find(kb_id)
+        if kb is None or not kb.is_readable_by(user):
+            raise not_found(f"knowledge base: {kb_id}")
+        return kb
+
+    async def managed(self, kb_id: str, user: User) -> KnowledgeBase:
+        """A knowledge base that a user may change; raises Refusal: 404 or, for one who may only read it, 403."""
+        kb = await self.readable(kb_id, user)
+        if not kb.is_managed_by(user):
+            raise forbidden("Only the owner of this knowledge base or an administrator may do this.")
+        return kb
 
     async def refresh(self) -> list[StoredKb]:
         """Make the register say what Postgres says, and return it; raises TransientError."""

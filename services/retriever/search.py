@@ -1,20 +1,47 @@
 """One knowledge base searched with all queries of a question."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
-from citewire.contracts.evidence import Exclusion, Leg, SearchQuery, Segment
-from retriever.index.follower import IndexFollower
+from citewire.contracts.evidence import Exclusion, ExplainedHit, Leg, SearchQuery, Segment
+from citewire.contracts.filters import Filter, FilterProblem, check_filter
+from citewire.contracts.identity import User
+from citewire.contracts.knowledge import KnowledgeBase
+from citewire.contracts.retrieval import RetrievalMode, resolve_rse_params
+from citewire.runtime.errors import invalid
+from retriever.candidates import Candidate, dense_share, explain, place, rank
+from retriever.dense import DenseLeg, DenseResult
+from retriever.index.follower import IndexFollower, OpenIndex
 from retriever.index.lexical import LexicalIndex
 from retriever.index.terms import query_weights
-from retriever.passages import Hit, Limits, merge_rankings, select_segments
+from retriever.passages import Hit, Limits, select_segments
 from retriever.register import Register
-from retriever.store.versions import VersionStore
+from retriever.rerank import RerankLeg
+from retriever.runs import choose_runs
+from retriever.store.passages import PassageStore
 
 UNKNOWN = "unknown knowledge base"
-# Hits beyond those asked for, because some may be out of date or overlap.
-SPARE = 8
+# Chunks that each leg gives for each query.
+CANDIDATES = 100
+_NOBODY = User(user_id="")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to search for, by whom, and how."""
+
+    queries: tuple[SearchQuery, ...]
+    top_k: int
+    user: User | None = None
+    filter: Filter | None = None
+    mode: RetrievalMode | None = None
+    rse_params: str | dict[str, Any] | None = None
+    is_alone: bool = True
+    explain: bool = False
 
 
 @dataclass(frozen=True)
@@ -25,53 +52,135 @@ class Found:
     excluded: tuple[Exclusion, ...]
     legs: tuple[Leg, ...]
     error: str | None = None
+    explained: tuple[ExplainedHit, ...] = ()
 
 
 def failed(kb_id: str, reason: str) -> Found:
     """A search that could not be done."""
-    return Found((), (), (Leg(kb_id=kb_id, leg="lexical", error=reason), _dense_leg(kb_id)), reason)
+    return Found((), (), tuple(Leg(kb_id=kb_id, leg=leg, error=reason) for leg in ("lexical", "dense")), reason)
 
 
 class Searcher:
-    """Searches with the indexes and reads with the store."""
+    """Searches with both legs and reads with the store."""
 
-    def __init__(
-        self, register: Register, indexes: IndexFollower, versions: VersionStore, segment_characters: int
+    def __init__(  # noqa: PLR0913, PLR0917 - one part each
+        self,
+        register: Register,
+        indexes: IndexFollower,
+        dense: DenseLeg,
+        reranking: RerankLeg,
+        passages: PassageStore,
+        segment_characters: int,
     ) -> None:
         self._register = register
         self._indexes = indexes
-        self._versions = versions
+        self._dense = dense
+        self._reranking = reranking
+        self._passages = passages
         self._segment_characters = segment_characters
 
-    async def search(self, kb_id: str, queries: Sequence[SearchQuery], top_k: int) -> Found:
-        """The best `top_k` segments of a knowledge base; raises TransientError."""
-        started = time.perf_counter()
-        index = await self._index(kb_id)
-        if index is None:
-            return failed(kb_id, UNKNOWN)
-        candidates = await self._candidates(kb_id, _rank(index, queries, top_k))
-        segments, excluded = select_segments(candidates, Limits(top_k, self._segment_characters))
-        elapsed = (time.perf_counter() - started) * 1000
-        lexical = Leg(kb_id=kb_id, leg="lexical", hits=len(candidates), elapsed_ms=round(elapsed, 2))
-        return Found(segments, excluded, (lexical, _dense_leg(kb_id)))
+    async def search(self, kb_id: str, asked: Asked) -> Found:
+        """The best segments of a knowledge base, as if there were none for who may not read it.
 
-    async def _index(self, kb_id: str) -> LexicalIndex | None:
+        Raises Refusal 422 for a filter that does not fit, TransientError.
+        """
+        kb = await self._register.find(kb_id)
+        opened = await self._open(kb_id)
+        if kb is None or opened is None or not kb.is_readable_by(asked.user or _NOBODY):
+            return failed(kb_id, UNKNOWN)
+        documents = await self._matching(kb, opened.uid, asked.filter)
+        (lexical, lexical_ms), (dense, dense_ms) = await asyncio.gather(
+            self._search_words(opened.index, asked.queries, documents),
+            self._search_vectors(kb, opened.uid, asked.queries, documents),
+        )
+        rankings = await self._rank(kb, opened.uid, asked.queries, lexical, dense)
+        rankings, reranked = await self._reranking.apply(kb, asked.queries, rankings, is_alone=asked.is_alone)
+        segments, excluded = await self._read(kb, opened.uid, asked, rankings)
+        legs = (
+            _lexical_leg(kb, len(opened.index), sum(map(len, lexical)), lexical_ms),
+            _dense_leg(kb_id, dense, dense_ms),
+            *reranked,
+        )
+        return Found(segments, excluded, legs, explained=explain(rankings) if asked.explain else ())
+
+    async def _open(self, kb_id: str) -> OpenIndex | None:
         # The register is current everywhere within milliseconds; Postgres decides where it does not know an id.
-        if kb_id in self._register and (index := self._indexes.get(kb_id)) is not None:
-            return index
+        if kb_id in self._register and (opened := self._indexes.get(kb_id)) is not None:
+            return opened
         return await self._indexes.follow(kb_id)
 
-    async def _candidates(self, kb_id: str, hits: Sequence[Hit]) -> list[Segment]:
-        """The hits that stand in a document's searched version, whatever the index says."""
-        current = await self._versions.read(kb_id, {hit.chunk_id: hit.score for hit in hits})
-        return [current[hit.chunk_id] for hit in hits if hit.chunk_id in current]
+    async def _matching(self, kb: KnowledgeBase, uid: UUID, part: Filter | None) -> list[UUID] | None:
+        if part is None:
+            return None
+        try:
+            check_filter(part, kb.metadata_schema)
+        except FilterProblem as problem:
+            raise invalid(problem.field, problem.message) from problem
+        return await self._passages.matching(uid, part, kb.metadata_schema)
+
+    async def _search_words(
+        self, index: LexicalIndex, queries: Sequence[SearchQuery], documents: Sequence[UUID] | None
+    ) -> tuple[list[list[Hit]], float]:
+        started = time.perf_counter()
+        rankings = await asyncio.to_thread(
+            lambda: [index.search(query_weights(query), CANDIDATES, documents) for query in queries]
+        )
+        return rankings, _milliseconds_since(started)
+
+    async def _search_vectors(
+        self, kb: KnowledgeBase, uid: UUID, queries: Sequence[SearchQuery], documents: Sequence[UUID] | None
+    ) -> tuple[DenseResult, float]:
+        started = time.perf_counter()
+        texts = [_with_context(query) for query in queries]
+        return await self._dense.search(uid, kb.embedder, texts, CANDIDATES, documents), _milliseconds_since(started)
+
+    async def _rank(
+        self,
+        kb: KnowledgeBase,
+        uid: UUID,
+        queries: Sequence[SearchQuery],
+        lexical: Sequence[Sequence[Hit]],
+        dense: DenseResult,
+    ) -> list[list[Candidate]]:
+        """Each query's candidates that stand in a document's searched version, whatever the indexes say."""
+        coverage = min(1.0, dense.ready / dense.total) if dense.total else 0.0
+        rankings = [
+            rank(words, near, dense_share(query.query, dense.script, coverage, kb.retrieval), CANDIDATES)
+            for query, words, near in zip(queries, lexical, dense.rankings, strict=True)
+        ]
+        places = await self._passages.locate(uid, {fused.chunk_id for ranking in rankings for fused in ranking})
+        return [place(ranking, places) for ranking in rankings]
+
+    async def _read(
+        self, kb: KnowledgeBase, uid: UUID, asked: Asked, rankings: Sequence[Sequence[Candidate]]
+    ) -> tuple[tuple[Segment, ...], tuple[Exclusion, ...]]:
+        params = resolve_rse_params(kb.retrieval.rse_params, asked.rse_params or {})
+        runs = choose_runs(rankings, asked.mode or kb.retrieval.mode, params)
+        candidates = await self._passages.read(uid, kb.kb_id, runs)
+        return select_segments(candidates, Limits(asked.top_k, self._segment_characters))
 
 
-def _rank(index: LexicalIndex, queries: Sequence[SearchQuery], top_k: int) -> list[Hit]:
-    most = top_k + SPARE
-    rankings = [index.search(query_weights(query), most) for query in queries]
-    return merge_rankings(rankings)[:most]
+def _with_context(query: SearchQuery) -> str:
+    """What is embedded of a query: with the question before it, if it refers to that."""
+    return f"{query.context[-1]}\n{query.query}" if query.context else query.query
 
 
-def _dense_leg(kb_id: str) -> Leg:
-    return Leg(kb_id=kb_id, leg="dense", skipped="no embedder is configured")
+def _lexical_leg(kb: KnowledgeBase, ready: int, hits: int, elapsed_ms: float) -> Leg:
+    return Leg(kb_id=kb.kb_id, leg="lexical", hits=hits, elapsed_ms=elapsed_ms, ready=ready, total=kb.chunks)
+
+
+def _dense_leg(kb_id: str, found: DenseResult, elapsed_ms: float) -> Leg:
+    return Leg(
+        kb_id=kb_id,
+        leg="dense",
+        hits=sum(map(len, found.rankings)),
+        elapsed_ms=elapsed_ms,
+        ready=found.ready,
+        total=found.total,
+        skipped=found.skipped,
+        error=found.error,
+    )
+
+
+def _milliseconds_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 2)

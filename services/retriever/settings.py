@@ -5,6 +5,10 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from citewire.contracts.knowledge import DEFAULT_POOL, SetUpName
+from retriever.embedding.settings import EmbedderSettings
+from retriever.reranking.settings import RerankerSettings
+
 
 class Settings(BaseSettings):
     """`CITEWIRE_RETRIEVER_…`, and the Postgres server that the owners of data share."""
@@ -16,8 +20,15 @@ class Settings(BaseSettings):
     )
     # Where the lexical indexes lie; replicas on one machine may share it, each takes a folder of its own inside.
     data_dir: Path = Path(".citewire/retriever")
-    # How much more a word of a chunk's header counts than one of its body.
-    header_boost: float = Field(default=2.0, ge=0)
+    # How much a word counts for standing in a chunk's header, beside counting as a word of the chunk.
+    header_boost: float = Field(default=0.5, ge=0)
+    # Where the machine's embedding worker and its model lie; all retrievers of a machine may share it.
+    embedding_dir: Path | None = None
+    # The knowledge bases that this process serves: those of this pool.
+    pool: SetUpName = DEFAULT_POOL
+    # Embedders and rerankers by the names that knowledge bases use, as JSON: {"team": {"kind": "openai", ...}}.
+    embedders: dict[SetUpName, EmbedderSettings] = Field(default_factory=dict)
+    rerankers: dict[SetUpName, RerankerSettings] = Field(default_factory=dict)
     # Seconds between two looks at Postgres for changes that the bus did not announce.
     follow_interval: float = Field(default=3.0, gt=0)
     # Seconds that reading one file may take before it is given up.

@@ -10,21 +10,35 @@ from nats.aio.msg import Msg
 
 from citewire.contracts.events import DocumentIndexed, DocumentRemoved
 from citewire.runtime.errors import TransientError
+from retriever.backlog import EmbeddingBacklog
 from retriever.index.follower import IndexFollower
 from retriever.register import Register
 from retriever.store.kbs import KbStore
+from retriever.store.vectors import VectorStore
 
 log = structlog.get_logger()
 
 
 class Upkeep:
-    """Indexes follow, the register is repaired, removed knowledge bases are deleted."""
+    """Indexes follow, the register is repaired, removed knowledge bases are deleted, the rest is embedded."""
 
-    def __init__(self, kbs: KbStore, register: Register, indexes: IndexFollower, interval: float) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - one part each
+        self,
+        kbs: KbStore,
+        vectors: VectorStore,
+        register: Register,
+        indexes: IndexFollower,
+        backlog: EmbeddingBacklog,
+        interval: float,
+        pool: str,
+    ) -> None:
         self._kbs = kbs
+        self._vectors = vectors
         self._register = register
         self._indexes = indexes
+        self._backlog = backlog
         self._interval = interval
+        self._pool = pool
         self._announced = asyncio.Event()
 
     @contextlib.asynccontextmanager
@@ -56,10 +70,12 @@ class Upkeep:
 
     async def _catch_up(self) -> None:
         try:
-            kbs = await self._register.refresh()
+            kbs = [stored for stored in await self._register.refresh() if stored.kb.pool == self._pool]
             for kb_id in self._indexes.behind(kbs):
                 await self._follow(kb_id)
+            self._backlog.look_at(kbs)
             await self._indexes.prune()
+            await self._vectors.drop_orphaned()
             await self._kbs.purge()
         except TransientError as error:
             log.warning("could not catch up", reason=str(error))

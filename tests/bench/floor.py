@@ -31,8 +31,9 @@ from uuid_utils.compat import uuid7
 import persister.app
 from bench.floor_messages import about, make_messages, question_id
 from bench.stand_ins import DELTAS, KBS, QUESTION
-from citewire.runtime.answer_log import _APPEND, _CLAIM, _OPEN, _STORED, LOG_LIFE
+from citewire.runtime.answer_log import APPEND, CLAIM, LOG_LIFE, OPEN, STORED
 from citewire.runtime.migrations import migrate
+from citewire.runtime.pipeline import Script
 from citewire.runtime.provision import ANSWERER, AUDITOR, PLANNER, SEARCHER, STORER, ConsumerSpec, provision
 from citewire.runtime.settings import RuntimeSettings
 from embedded.parent import end_with_parent
@@ -47,12 +48,11 @@ USER = "bench"
 class Floor:
     """All stages; each takes a message and sends what comes next."""
 
-    def __init__(self, client: Client, redis: Redis, pool: "Pool", scripts: dict[str, str]) -> None:
+    def __init__(self, client: Client, redis: Redis, pool: "Pool") -> None:
         self._client = client
         self._js: JetStreamContext = client.jetstream()
         self._redis = redis
         self._pool = pool
-        self._scripts = scripts
         self._messages = make_messages()
         self._pubsub = redis.pubsub(ignore_subscribe_messages=True)
         self._news: dict[str, asyncio.Event] = {}
@@ -109,7 +109,7 @@ class Floor:
         await self._publish(f"qa.v1.segments.found.{question}.{kb_id}", self._messages.results[kb_id], question, kb_id)
 
     async def answer(self, question: str) -> None:
-        epoch, _, _ = await self._script(_CLAIM, [_state(question), _log(question)], [LOG_LIFE, USER])
+        epoch, _, _ = await self._script(CLAIM, [_state(question), _log(question)], [LOG_LIFE, USER])
         await self._gathering[question].wait()
         del self._gathering[question], self._results[question]
         messages = self._messages
@@ -141,7 +141,7 @@ class Floor:
         citations = ([1], [KBS[0]], [number], [3], ["[]"])
         text = "x" * sum(map(len, self._messages.deltas))
         await self._pool.execute(_STORE_OUTCOME, *session, "finished", QUESTION, text, record, *citations)
-        await self._script(_STORED, [_state(question), _log(question)], ["stored {}", _channel(question)])
+        await self._script(STORED, [_state(question), _log(question)], ["stored {}", _channel(question)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The gateway, as a bare ASGI application."""
@@ -150,7 +150,7 @@ class Floor:
         while (await receive()).get("more_body"):
             pass
         question = str(uuid7())
-        await self._script(_OPEN, [_state(question)], [USER, "", LOG_LIFE])
+        await self._script(OPEN, [_state(question)], [USER, "", LOG_LIFE])
         await self._publish("qa.v1.question.asked.web", self._messages.question, question)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         async for body in self._read(question):
@@ -175,10 +175,10 @@ class Floor:
 
     async def _append(self, question: str, epoch: int, is_end: str, *entries: str) -> None:
         values = [str(epoch), is_end, LOG_LIFE, _channel(question), *entries]
-        await self._script(_APPEND, [_state(question), _log(question)], values)
+        await self._script(APPEND, [_state(question), _log(question)], values)
 
-    async def _script(self, script: str, keys: list[str], values: list[Any]) -> Any:
-        return await self._redis.evalsha(self._scripts[script], len(keys), *keys, *values)
+    async def _script(self, script: Script, keys: list[str], values: list[Any]) -> Any:
+        return await self._redis.evalsha(script.digest, len(keys), *keys, *values)
 
     async def _publish(self, subject: str, payload: bytes, question: str, kb_id: str = "") -> None:
         headers = {"Nats-Msg-Id": f"{question}{kb_id}"}
@@ -223,9 +223,10 @@ async def running_floor() -> AsyncGenerator[Floor]:
     client = await nats.connect(settings.nats_url)
     await provision(client.jetstream(), max_replicas=1)
     redis = Redis.from_url(settings.redis_url, decode_responses=True, socket_timeout=None)
-    scripts = {script: await redis.script_load(script) for script in (_OPEN, _CLAIM, _APPEND, _STORED)}
+    for script in (OPEN, CLAIM, APPEND, STORED):
+        await redis.script_load(script.text)
     async with asyncpg.create_pool(dsn, min_size=1, max_size=8, reset=_keep) as pool:
-        floor = Floor(client, redis, pool, scripts)
+        floor = Floor(client, redis, pool)
         stages = {PLANNER: floor.plan, AUDITOR: floor.record, SEARCHER: floor.search}
         for spec, stage in {**stages, ANSWERER: floor.answer, STORER: floor.store}.items():
             await floor.consume(spec, stage)

@@ -50,7 +50,9 @@ FIRST_PAYLOADS: dict[str, dict[str, Any]] = {
             "user_input": {"content": "Why?", "at": TIME},
         },
     },
+    "DocumentOffered": {"kb_id": "handbook", "upload": "0f", "file_name": "a.txt"},
     "DocumentSubmitted": {**_DOCUMENT_EVENT, "upload": "0f", "file_name": "a.txt"},
     "DocumentIndexed": _DOCUMENT_EVENT,
+    "DocumentFailed": {**_DOCUMENT_EVENT, "file_name": "a.txt", "reason": "the PDF is damaged"},
     "DocumentRemoved": _DOCUMENT_EVENT,
 }

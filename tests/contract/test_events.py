@@ -65,9 +65,10 @@ def test_a_later_field_inside_a_part_is_ignored() -> None:
 @each_event
 def test_an_event_does_not_change(event_class: Any) -> None:
     event = first(event_class)
+    name = next(iter(event_class.model_fields))
 
     with pytest.raises(ValidationError, match="frozen"):
-        event.occurred_at = event.occurred_at
+        setattr(event, name, getattr(event, name))
 
 
 @each_event

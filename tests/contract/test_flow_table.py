@@ -8,11 +8,11 @@ from contract.flow_table import PAGE, committed_flow_table, flow_table
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Whether a NATS subject pattern covers a subject; `>` stands for the rest."""
+    """Whether a NATS subject pattern covers a subject, whose tokens in braces vary; `>` stands for the rest."""
     wanted, tokens = pattern.split("."), subject.split(".")
     if wanted[-1] == ">":
         wanted, tokens = wanted[:-1], tokens[: len(wanted) - 1]
-    return len(wanted) == len(tokens) and all(w in {"*", t} for w, t in zip(wanted, tokens, strict=True))
+    return len(wanted) == len(tokens) and all(w in {"*", t} or t[0] == "{" for w, t in zip(wanted, tokens, strict=True))
 
 
 def streams_of(subject: str) -> list[str | None]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,9 @@ from nats.js import JetStreamContext
 from stack import Stack
 
 
-def nats_url(stack: Stack) -> str:
-    log = (stack.data_dir / "logs" / "nats.log").read_text(encoding="utf-8")
-    found = re.search(r"Listening for client connections on (\S+)", log)
-    assert found is not None
-    return f"nats://{found.group(1)}"
-
-
 @pytest.fixture
 async def other_service(stack: Stack) -> Any:
-    client = await nats.connect(nats_url(stack))
+    client = await nats.connect(stack.nats_url())
     yield client
     await client.close()
 

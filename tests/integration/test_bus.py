@@ -106,7 +106,7 @@ async def test_an_asked_owner_replies(bus: Bus) -> None:
         await message.respond(await respond(Responder(RemoveKnowledgeBase, remove), message))
 
     owner = await bus.client.subscribe(RemoveKnowledgeBase.subject, cb=answer)
-    reply = await bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+    reply = await bus.ask(RemoveKnowledgeBase(user=User(user_id="u"), kb_id="kb"))
     await owner.unsubscribe()
 
     assert reply == Done()
@@ -124,7 +124,7 @@ async def test_what_an_owner_raises_reaches_the_asker_as_a_problem(bus: Bus, err
 
     owner = await bus.client.subscribe(RemoveKnowledgeBase.subject, cb=answer)
     with pytest.raises(Refusal) as refused:
-        await bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+        await bus.ask(RemoveKnowledgeBase(user=User(user_id="u"), kb_id="kb"))
     await owner.unsubscribe()
 
     assert refused.value.problem.status == status
@@ -138,7 +138,7 @@ async def test_a_refusal_passes_through_as_the_owner_wrote_it(bus: Bus) -> None:
 
     owner = await bus.client.subscribe(RemoveKnowledgeBase.subject, cb=refuse)
     with pytest.raises(Refusal) as refused:
-        await bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+        await bus.ask(RemoveKnowledgeBase(user=User(user_id="u"), kb_id="kb"))
     await owner.unsubscribe()
 
     assert refused.value.problem == problem

@@ -32,8 +32,12 @@ insert into knowledge.documents (kb_uid, file_name, title, newest, upload, statu
     select kb_uid, 'a.txt', 'a', 1, 'upload', 'indexed' from knowledge.kbs;
 insert into knowledge.versions select doc_id, 1, 'text', '' from knowledge.documents;
 insert into knowledge.pages select doc_id, 1, 1, null, 0, 4 from knowledge.documents;
-insert into knowledge.chunks (doc_id, version, ordinal, start_at, end_at, section, header, pages, text)
-    select doc_id, 1, 0, 0, 4, '', '', '[]', 'text' from knowledge.documents;
+insert into knowledge.chunks
+    (doc_id, version, ordinal, start_at, end_at, section, header, pages, text, parent_first, parent_last)
+    select doc_id, 1, 0, 0, 4, '', '', '[]', 'text', 0, 0 from knowledge.documents;
+insert into knowledge.spaces (kb_uid, embedder, model, dimension) select kb_uid, 'e5', 'e5', 3 from knowledge.kbs;
+insert into knowledge.embedded select space_id, doc_id, 1, 1 from knowledge.spaces, knowledge.documents;
+create table knowledge.vectors_1 (chunk_id bigint primary key, doc_id uuid not null, vector halfvec(3) not null);
 """
 
 TABLES = """
@@ -74,7 +78,7 @@ OWNERS = (
         "knowledge",
         retriever.app.MIGRATIONS,
         KNOWLEDGE_ROWS,
-        frozenset({"kbs", "documents", "versions", "pages", "chunks"}),
+        frozenset({"kbs", "documents", "versions", "pages", "chunks", "spaces", "embedded"}),
     ),
 )
 

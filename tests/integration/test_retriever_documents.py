@@ -25,7 +25,7 @@ from citewire.runtime.registry import watch
 from embedded.servers import ServerUrls
 from retriever.app import MIGRATIONS
 from retriever.store.documents import DocumentStore
-from retriever_stage import Stage, configure, pdf, running_retriever, until
+from retriever_stage import ADMIN, Stage, configure, pdf, running_retriever, until
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ async def test_a_segment_is_exactly_its_slice_of_the_text(stage: Stage) -> None:
     document = await stage.add("long.txt", text.encode())
 
     segments = (await stage.search("灯塔")).segments
-    whole = await stage.bus.ask(ReadPage(kb_id="kb", doc_id=document.doc_id))
+    whole = await stage.bus.ask(ReadPage(user=ADMIN, kb_id="kb", doc_id=document.doc_id))
 
     assert segments
     assert all(whole.page.text[segment.start : segment.end] == segment.text for segment in segments)
@@ -92,7 +92,7 @@ async def test_a_segment_is_exactly_its_slice_of_the_text(stage: Stage) -> None:
 async def test_a_page_is_read_by_its_number(stage: Stage) -> None:
     document = await stage.add("guide.pdf", pdf("Opening hours.", "Tickets cost ten francs."))
 
-    page = (await stage.bus.ask(ReadPage(kb_id="kb", doc_id=document.doc_id, number=2))).page
+    page = (await stage.bus.ask(ReadPage(user=ADMIN, kb_id="kb", doc_id=document.doc_id, number=2))).page
 
     assert page.page is not None
     assert page.page.number == 2
@@ -105,7 +105,7 @@ async def test_a_page_that_is_not_there_is_404(stage: Stage, number: int | None)
     document = await stage.add("guide.pdf", pdf("Opening hours.", "Tickets cost ten francs."))
 
     with pytest.raises(Refusal) as refusal:
-        await stage.bus.ask(ReadPage(kb_id="kb", doc_id=document.doc_id, number=number))
+        await stage.bus.ask(ReadPage(user=ADMIN, kb_id="kb", doc_id=document.doc_id, number=number))
 
     assert refusal.value.problem.status == 404
 
@@ -133,7 +133,7 @@ async def test_the_same_upload_submitted_twice_is_read_once(stage: Stage) -> Non
     first = await stage.submit("price.txt", b"The ticket costs ten francs.", upload="upload-1")
     await stage.settled(first.doc_id)
 
-    again = await stage.bus.ask(SubmitDocument(kb_id="kb", file_name="price.txt", upload="upload-1"))
+    again = await stage.bus.ask(SubmitDocument(user=ADMIN, kb_id="kb", file_name="price.txt", upload="upload-1"))
 
     assert (again.document.doc_id, again.document.version) == (first.doc_id, 1)
     assert again.document.status is DocumentStatus.INDEXED
@@ -160,7 +160,7 @@ async def test_a_failed_new_version_leaves_the_old_one_searched(stage: Stage) ->
 
 
 async def test_an_upload_that_is_gone_fails_with_a_reason(stage: Stage) -> None:
-    reply = await stage.bus.ask(SubmitDocument(kb_id="kb", file_name="lost.txt", upload="nowhere"))
+    reply = await stage.bus.ask(SubmitDocument(user=ADMIN, kb_id="kb", file_name="lost.txt", upload="nowhere"))
 
     lost = await stage.settled(reply.document.doc_id)
 
@@ -181,7 +181,7 @@ async def test_a_removed_document_is_gone_at_once(stage: Stage) -> None:
 
     assert await stage.texts("ticket") == []
     with pytest.raises(Refusal) as refusal:
-        await stage.bus.ask(GetDocument(kb_id="kb", doc_id=document.doc_id))
+        await stage.bus.ask(GetDocument(user=ADMIN, kb_id="kb", doc_id=document.doc_id))
     assert refusal.value.problem.status == 404
 
 
@@ -212,7 +212,7 @@ async def test_g01_nul_in_a_file_name_is_dropped(stage: Stage) -> None:
 @pytest.mark.parametrize("file_name", ["", " \n", "x" * 256])
 async def test_a_name_that_is_no_file_name_is_refused(stage: Stage, file_name: str) -> None:
     with pytest.raises(Refusal) as refusal:
-        await stage.bus.ask(SubmitDocument(kb_id="kb", file_name=file_name, upload="upload-1"))
+        await stage.bus.ask(SubmitDocument(user=ADMIN, kb_id="kb", file_name=file_name, upload="upload-1"))
 
     assert (refusal.value.problem.status, refusal.value.problem.errors[0].field) == (422, "file_name")
 
@@ -221,8 +221,8 @@ async def test_documents_are_listed_in_pages_by_file_name(stage: Stage) -> None:
     for name in ("c.txt", "a.txt", "b.txt"):
         await stage.add(name, f"The file {name}.".encode())
 
-    first = await stage.bus.ask(ListDocuments(kb_id="kb", limit=2))
-    second = await stage.bus.ask(ListDocuments(kb_id="kb", limit=2, cursor=first.next_cursor))
+    first = await stage.bus.ask(ListDocuments(user=ADMIN, kb_id="kb", limit=2))
+    second = await stage.bus.ask(ListDocuments(user=ADMIN, kb_id="kb", limit=2, cursor=first.next_cursor))
 
     assert [document.file_name for document in first.documents] == ["a.txt", "b.txt"]
     assert [document.file_name for document in second.documents] == ["c.txt"]
@@ -231,7 +231,7 @@ async def test_documents_are_listed_in_pages_by_file_name(stage: Stage) -> None:
 
 async def test_a_taken_id_is_409(stage: Stage) -> None:
     with pytest.raises(Refusal) as refusal:
-        await stage.bus.ask(CreateKnowledgeBase(kb=NewKnowledgeBase(kb_id="kb", title="Another")))
+        await stage.bus.ask(CreateKnowledgeBase(user=ADMIN, kb=NewKnowledgeBase(kb_id="kb", title="Another")))
 
     assert refusal.value.problem.status == 409
 
@@ -239,16 +239,16 @@ async def test_a_taken_id_is_409(stage: Stage) -> None:
 async def test_a_removed_knowledge_base_takes_its_documents_with_it(stage: Stage) -> None:
     await stage.add("price.txt", b"The ticket costs ten francs.")
 
-    await stage.bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+    await stage.bus.ask(RemoveKnowledgeBase(user=ADMIN, kb_id="kb"))
     await stage.create_kb()
 
     assert await stage.texts("ticket") == []
-    assert (await stage.bus.ask(ListDocuments(kb_id="kb"))).documents == ()
+    assert (await stage.bus.ask(ListDocuments(user=ADMIN, kb_id="kb"))).documents == ()
 
 
 async def test_nothing_is_taken_for_an_unknown_knowledge_base(stage: Stage) -> None:
     with pytest.raises(Refusal) as refusal:
-        await stage.bus.ask(SubmitDocument(kb_id="none", file_name="a.txt", upload="upload-1"))
+        await stage.bus.ask(SubmitDocument(user=ADMIN, kb_id="none", file_name="a.txt", upload="upload-1"))
 
     assert refusal.value.problem.status == 404
 
@@ -283,7 +283,7 @@ async def test_what_was_never_announced_is_read_after_a_restart(bus: Bus, databa
         await stage.settled(document.doc_id)
     async with open_database(database) as opened:
         # A process that dies after this statement has told nobody.
-        submission = await DocumentStore(opened).submit("kb", "b.txt", "gone")
+        submission = await DocumentStore(opened).submit("kb", "b.txt", "gone", {})
 
     async with running_retriever() as stage:
         assert submission is not None

@@ -22,15 +22,21 @@ from citewire.runtime.errors import Refusal
 from citewire.runtime.registry import watch
 from embedded.servers import ServerUrls
 from retriever.contents import NewChunk, NewVersion
+from retriever.dense import DenseLeg
+from retriever.embedding.embedders import Embedders
 from retriever.handlers.searches import Finder
 from retriever.index.follower import IndexFollower
 from retriever.register import Register
-from retriever.search import Searcher
+from retriever.rerank import RerankLeg
+from retriever.reranking.rerankers import Rerankers
+from retriever.search import Asked, Searcher
 from retriever.store.documents import DocumentStore
 from retriever.store.kbs import KbStore
+from retriever.store.passages import PassageStore
+from retriever.store.vectors import VectorStore
 from retriever.store.versions import VersionStore
 from retriever.worker import Worker
-from retriever_stage import Stage, configure, running_retriever, until
+from retriever_stage import ADMIN, Stage, configure, running_retriever, until
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +97,9 @@ async def test_a_word_of_the_title_finds_a_chunk_that_lacks_it(stage: Stage) -> 
     prices = "The ticket costs ten francs, and half of that for children who come with their parents."
     await stage.add("zermatt.md", f"# Zermatt\n\n{village}\n\n## Prices\n\n{prices}\n".encode())
 
-    texts = await stage.texts("zermatt")
+    found = await stage.search("zermatt", mode="chunks")
 
-    assert any("ten francs" in text and "Zermatt" not in text for text in texts)
+    assert any("ten francs" in segment.text and "Zermatt" not in segment.text for segment in found.segments)
 
 
 async def test_several_queries_share_the_places(stage: Stage) -> None:
@@ -115,7 +121,7 @@ async def test_each_leg_says_what_it_did(stage: Stage) -> None:
 
     assert (lexical.leg, lexical.hits, lexical.error) == ("lexical", 1, None)
     assert lexical.elapsed_ms > 0
-    assert (dense.leg, dense.skipped) == ("dense", "no embedder is configured")
+    assert (dense.leg, dense.skipped) == ("dense", "no embedder is set")
 
 
 async def test_b15_an_unknown_knowledge_base_is_said_to_be_unknown(stage: Stage) -> None:
@@ -145,7 +151,7 @@ async def test_a_search_of_an_unknown_knowledge_base_is_404(stage: Stage) -> Non
 
 async def test_a_removed_knowledge_base_is_unknown(stage: Stage) -> None:
     await stage.add("a.txt", b"The ticket costs ten francs.")
-    await stage.bus.ask(RemoveKnowledgeBase(kb_id="kb"))
+    await stage.bus.ask(RemoveKnowledgeBase(user=ADMIN, kb_id="kb"))
 
     assert (await stage.retrieve("ticket")).error == "unknown knowledge base"
 
@@ -168,7 +174,8 @@ class Parts:
     searcher: Searcher
 
     async def texts(self, query: str) -> list[str]:
-        found = await self.searcher.search("kb", (SearchQuery(query=query, kb_id="kb"),), 8)
+        asked = Asked(queries=(SearchQuery(query=query, kb_id="kb"),), top_k=8)
+        found = await self.searcher.search("kb", asked)
         return [segment.text for segment in found.segments]
 
 
@@ -181,7 +188,9 @@ async def parts(bus: Bus, database: str, folder: Path) -> AsyncGenerator[Parts]:
     ):
         kbs, versions = KbStore(opened), VersionStore(opened)
         indexes = IndexFollower(kbs, versions, worker, folder, header_boost=2.0)
-        searcher = Searcher(Register(entries, kbs), indexes, versions, 80_000)
+        passages, dense = PassageStore(opened), DenseLeg(VectorStore(opened), Embedders({}))
+        reranking = RerankLeg(Rerankers({}), passages)
+        searcher = Searcher(Register(entries, kbs), indexes, dense, reranking, passages, 80_000)
         yield Parts(DocumentStore(opened), versions, indexes, searcher)
 
 
@@ -196,7 +205,7 @@ async def test_r5_a_lagging_index_does_not_bring_back_an_old_version(bus: Bus, d
         document = await stage.add("price.txt", b"The ticket costs ten francs.")
     async with parts(bus, database, tmp_path / "0" / "lexical") as retriever:
         before = await retriever.texts("ticket")
-        await retriever.documents.submit("kb", "price.txt", "upload-2")
+        await retriever.documents.submit("kb", "price.txt", "upload-2", {})
         await retriever.versions.store(document.doc_id, 2, b"2", one_chunk("The ticket costs twelve euros."))
 
         lagging = await retriever.texts("ticket")

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from citewire.contracts.asyncapi import asyncapi_document
+from citewire.contracts.identity import User
 from citewire.contracts.requests import ListDocuments, ListSessions
 from citewire.runtime.errors import Refusal
 from citewire.runtime.health import readiness
@@ -33,7 +34,7 @@ async def owners_ready(parts: TheParts) -> JSONResponse:
     await parts.wires.bus.ask(ListSessions(user_id="", limit=1))
     # That there is no such knowledge base is an answer, too.
     with contextlib.suppress(Refusal):
-        await parts.wires.bus.ask(ListDocuments(kb_id="none", limit=1))
+        await parts.wires.bus.ask(ListDocuments(user=User(user_id=""), kb_id="none", limit=1))
     return JSONResponse({"status": "ok"})
 
 

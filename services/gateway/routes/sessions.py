@@ -7,20 +7,20 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from uuid_utils.compat import uuid7
 
-from citewire.contracts.model import Input
+from citewire.contracts.model import Input, Message
 from citewire.contracts.requests import (
     CreateSession,
     DeleteSession,
-    InteractionPage,
     ListSessions,
     ReadSession,
     RenameSession,
     SessionPage,
 )
 from citewire.contracts.sessions import Session, SessionParamsInput
-from citewire.runtime.errors import not_found
 from citewire.text.normalise import clean
+from gateway.marks import Marks, ShownInteraction
 from gateway.parts import TheCaller, TheParts
+from gateway.permits import check_scope
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
@@ -40,12 +40,18 @@ class Rename(Input):
     title: str = Field(min_length=1, max_length=200)
 
 
+class ShownSession(Message):
+    """A session with a page of its interactions, oldest first."""
+
+    session: Session
+    interactions: tuple[ShownInteraction, ...]
+    next_cursor: str | None = None
+
+
 @router.post("", status_code=201)
 async def create(body: NewSession, caller: TheCaller, parts: TheParts) -> Session:
     """Create a session; its knowledge bases are fixed from now on."""
-    for kb_id in body.params.kb_ids:
-        if kb_id not in parts.kbs.entries and await parts.kbs.read(kb_id) is None:
-            raise not_found(f"knowledge base: {kb_id}")
+    await check_scope(parts.kbs, body.params.kb_ids, body.params.filters, caller.user)
     request = CreateSession(
         session_id=uuid7(), user_id=caller.user.user_id, title=clean(body.title), params=body.params
     )
@@ -70,10 +76,12 @@ async def list_sessions(  # noqa: PLR0913 - one argument per query parameter
 @router.get("/{session_id}")
 async def read(
     session_id: UUID, caller: TheCaller, parts: TheParts, limit: Limit = 50, cursor: str | None = None
-) -> InteractionPage:
-    """A session with its interactions, oldest first."""
+) -> ShownSession:
+    """A session with its interactions, oldest first; what has become of their sources since is marked."""
     request = ReadSession(session_id=session_id, user_id=caller.user.user_id, limit=limit, cursor=cursor)
-    return await parts.wires.bus.ask(request)
+    page = await parts.wires.bus.ask(request)
+    shown = await Marks(parts.wires.bus, parts.kbs.entries).show(page.interactions, caller.user)
+    return ShownSession(session=page.session, interactions=shown, next_cursor=page.next_cursor)
 
 
 @router.patch("/{session_id}")

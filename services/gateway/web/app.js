@@ -142,7 +142,7 @@ function closeDrawer() {
 function listen() {
   byId("language").addEventListener("click", switchLanguage);
   byId("sign-out").addEventListener("click", signOut);
-  byId("manage").addEventListener("click", () => library.open(me.role === "administrator"));
+  byId("manage").addEventListener("click", () => library.open(me));
   byId("new-conversation").addEventListener("click", startNew);
   drawer.toggle.addEventListener("click", () => setDrawer(!document.body.classList.contains("has-drawer")));
   drawer.shade.addEventListener("click", closeDrawer);

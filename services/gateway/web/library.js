@@ -1,4 +1,4 @@
-// The knowledge bases with their documents; administrators upload, remove and create here.
+// The knowledge bases with their documents; administrators and owners upload and remove here, administrators create.
 
 import { byId, el, icon } from "./dom.js";
 import { confirm } from "./dialogs.js";
@@ -15,7 +15,7 @@ export class Library {
   #dialog = byId("library");
   #list = byId("library-list");
   #problem = byId("library-problem");
-  #isAdministrator = false;
+  #me = null;
   #onChanged;
 
   /** `onChanged()` reads the knowledge bases anew. */
@@ -31,12 +31,21 @@ export class Library {
     });
   }
 
-  open(isAdministrator) {
-    this.#isAdministrator = isAdministrator;
-    byId("library-new").hidden = !isAdministrator;
+  /** `me` is who looks. */
+  open(me) {
+    this.#me = me;
+    byId("library-new").hidden = !this.#isAdministrator;
     this.#problem.replaceChildren();
     this.#dialog.showModal();
     this.#draw();
+  }
+
+  get #isAdministrator() {
+    return this.#me.role === "administrator";
+  }
+
+  #manages({ owner }) {
+    return this.#isAdministrator || (owner !== "" && owner === this.#me.user);
   }
 
   #draw() {
@@ -51,39 +60,39 @@ export class Library {
       { class: "shelf", name: "shelf" },
       el("summary", {}, el("bdi", {}, kb.title), count),
       kb.description && el("p", { class: "muted", dir: "auto" }, kb.description),
-      this.#isAdministrator && this.#uploader(kb.kb_id, documents),
+      this.#manages(kb) && this.#uploader(kb, documents),
       documents,
     );
-    shelf.addEventListener("toggle", () => shelf.open && this.#fill(kb.kb_id, documents));
+    shelf.addEventListener("toggle", () => shelf.open && this.#fill(kb, documents));
     return shelf;
   }
 
-  #uploader(kbId, documents) {
+  #uploader(kb, documents) {
     const input = el("input", { type: "file", multiple: true, accept: FILE_TYPES, class: "visually-hidden" });
-    input.addEventListener("change", () => this.#upload(kbId, [...input.files], documents).then(() => (input.value = "")));
+    input.addEventListener("change", () => this.#upload(kb, [...input.files], documents).then(() => (input.value = "")));
     const caption = say(el("span"), "uploadTo");
     const hint = say(el("span", { class: "muted" }), "uploadFormats");
     return el("label", { class: "upload" }, input, icon("upload"), caption, hint);
   }
 
-  async #upload(kbId, files, documents) {
+  async #upload(kb, files, documents) {
     this.#problem.replaceChildren();
     for (const file of files) {
       const progress = say(el("li", { class: "document muted" }), "uploading", { name: file.name });
       documents.prepend(progress);
-      await this.#attempt(this.#api.upload(kbId, file));
+      await this.#attempt(this.#api.upload(kb.kb_id, file));
       progress.remove();
     }
-    await this.#fill(kbId, documents);
+    await this.#fill(kb, documents);
   }
 
   /** Show the documents, again and again while any is being worked on. */
-  async #fill(kbId, documents) {
+  async #fill(kb, documents) {
     let isWorking = true;
     while (isWorking && documents.isConnected && this.#dialog.open) {
-      const all = await this.#attempt(this.#allDocuments(kbId));
+      const all = await this.#attempt(this.#allDocuments(kb.kb_id));
       if (!all) return;
-      documents.replaceChildren(...all.map((document) => this.#document(document, documents)));
+      documents.replaceChildren(...all.map((document) => this.#document(kb, document, documents)));
       if (all.length === 0) documents.append(say(el("li", { class: "muted" }), "noDocuments"));
       isWorking = all.some((document) => WORKING.has(document.status));
       if (isWorking) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -101,22 +110,23 @@ export class Library {
     return all;
   }
 
-  #document(document, documents) {
-    const { title, file_name: file, status, reason } = document;
+  #document(kb, document, documents) {
+    const { title, file_name: file, status, reason, notes } = document;
     const state = say(el("span", { class: `doc-state doc-${status}` }), `doc_${status}`, { reason: reason ?? "" });
     const name = el("span", { class: "document-name" }, el("bdi", {}, title || file), el("bdi", { class: "muted" }, file));
+    if (notes.length > 0) name.append(el("span", { class: "muted", dir: "auto" }, notes.join(" ")));
     const item = el("li", { class: "document" }, name, state);
-    if (this.#isAdministrator) item.append(this.#remover(document, documents));
+    if (this.#manages(kb)) item.append(this.#remover(kb, document, documents));
     return item;
   }
 
-  #remover({ kb_id: kbId, doc_id: docId, title, file_name: file }, documents) {
+  #remover(kb, { doc_id: docId, title, file_name: file }, documents) {
     const name = { title: title || file };
     const button = el("button", { type: "button", class: "icon-button icon-button-small" }, icon("trash"));
     button.addEventListener("click", async () => {
       if (!(await confirm("removeDocTitle", "removeDocText", name, "remove"))) return;
-      await this.#attempt(this.#api.removeDocument(kbId, docId));
-      await this.#fill(kbId, documents);
+      await this.#attempt(this.#api.removeDocument(kb.kb_id, docId));
+      await this.#fill(kb, documents);
     });
     return label(button, "removeNamed", name);
   }

@@ -14,6 +14,7 @@ export function warningsOf(outcome) {
   const notes = [];
   if (outcome.status === "failed") notes.push(notice("error", "status_failed"));
   if (["stopped", "incomplete"].includes(outcome.status)) notes.push(notice("warn", `status_${outcome.status}`));
+  if (outcome.withheld?.length > 0 && !outcome.model_response.content) notes.push(notice("warn", "answerWithheld"));
   if (outcome.degraded) notes.push(notice("warn", "degraded", { reason: outcome.degraded }));
   for (const { kb_id: kbId, leg, error } of outcome.legs) {
     if (error) notes.push(notice("warn", "legError", { kb: kbTitle(kbId), leg: legName(leg), error }));

@@ -58,11 +58,20 @@ export class PassageReader {
 
   #showPassage(source, quotes) {
     this.#showMeta(source, citedPages(quotes, source.pages));
+    if (source.state === "withheld") {
+      this.#body.replaceChildren(notice("warn", "sourceWithheld"));
+      return;
+    }
     const links = wholeTextLinks(source).map(({ page, button }) => {
       button.addEventListener("click", () => this.#showWhole(source, quotes, page));
       return button;
     });
-    this.#body.replaceChildren(verdict(quotes), sourceText(source, quotes), el("div", { class: "passage-links" }, ...links));
+    this.#body.replaceChildren(
+      ...stateNotices(source),
+      verdict(quotes),
+      sourceText(source, quotes),
+      el("div", { class: "passage-links" }, ...links),
+    );
   }
 
   #showMeta(source, pages) {
@@ -143,7 +152,14 @@ function verdict(quotes) {
   return notice(VERIFIED.has(worst) ? "info" : "warn", `verdict_${worst}`);
 }
 
-function wholeTextLinks({ pages }) {
+/** What has become of the document since the answer was given. */
+function stateNotices({ state }) {
+  if (state === "removed") return [notice("warn", "documentGone")];
+  return state === "changed" ? [notice("warn", "sourceChanged")] : [];
+}
+
+function wholeTextLinks({ pages, state }) {
+  if (state === "removed") return [];
   const link = (key, params) => say(el("button", { type: "button", class: "link-button" }), key, params);
   if (pages.length === 0) return [{ page: null, button: link("wholeText") }];
   return pages.map((page) => ({ page, button: link("wholePage", { label: page.label || String(page.number) }) }));

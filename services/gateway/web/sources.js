@@ -77,6 +77,9 @@ export class SourceList {
   #card(source) {
     const title = sourceTitle(source);
     const meta = [el("bdi", { class: "card-kb" }, kbTitle(source.kb_id))];
+    if (source.state && source.state !== "current") {
+      meta.unshift(say(el("span", { class: "card-state" }), `state_${source.state}`));
+    }
     if (source.pages.length > 0) meta.push(pageNames(source.pages));
     if (source.document_type) meta.push(el("span", { class: "card-type" }, source.document_type));
     const button = el(

@@ -6,8 +6,8 @@ from citewire.contracts.events import RetrievalRequested, SegmentsFound
 from citewire.contracts.evidence import SearchQuery
 from citewire.contracts.requests import Search, SearchReply
 from citewire.runtime.bus import Bus, seconds_left
-from citewire.runtime.errors import not_found
-from retriever.search import UNKNOWN, Found, Searcher, failed
+from citewire.runtime.errors import Refusal, not_found
+from retriever.search import UNKNOWN, Asked, Found, Searcher, failed
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,15 @@ class Finder:
         """Say what a knowledge base has for a question; after the deadline nobody waits for it."""
         if seconds_left(event.deadline) == 0:
             return
-        found = await self.searcher.search(event.kb_id, event.queries, event.top_k)
+        asked = Asked(
+            queries=event.queries,
+            top_k=event.top_k,
+            user=event.user,
+            filter=event.filter,
+            rse_params=event.rse_params,
+            is_alone=event.is_alone,
+        )
+        found = await self._search(event.kb_id, asked)
         await self.bus.publish(_segments_found(event, found))
 
     async def give_up(self, event: RetrievalRequested, reason: str) -> None:
@@ -30,11 +38,27 @@ class Finder:
 
     async def search(self, request: Search) -> SearchReply:
         """Retrieval alone."""
-        query = SearchQuery(query=request.query, kb_id=request.kb_id)
-        found = await self.searcher.search(request.kb_id, (query,), request.top_k)
+        query = SearchQuery(query=request.query, kb_id=request.kb_id, context=request.context)
+        asked = Asked(
+            queries=(query,),
+            top_k=request.top_k,
+            user=request.user,
+            filter=request.filter,
+            mode=request.mode,
+            rse_params=request.rse_params,
+            explain=request.explain,
+        )
+        found = await self.searcher.search(request.kb_id, asked)
         if found.error == UNKNOWN:
-            raise not_found("knowledge base")
-        return SearchReply(segments=found.segments, legs=found.legs)
+            raise not_found(f"knowledge base: {request.kb_id}")
+        return SearchReply(segments=found.segments, legs=found.legs, explained=found.explained)
+
+    async def _search(self, kb_id: str, asked: Asked) -> Found:
+        try:
+            return await self.searcher.search(kb_id, asked)
+        except Refusal as refusal:
+            # The schema changed after the question was accepted.
+            return failed(kb_id, str(refusal))
 
 
 def _segments_found(event: RetrievalRequested, found: Found) -> SegmentsFound:

@@ -19,7 +19,7 @@ from citewire.runtime.errors import TransientError
 from retriever.passages import Hit
 
 # Counts up with every change of the fields or of the tokenizer: indexes of another format are built anew.
-FORMAT = 1
+FORMAT = 2
 # Terms of one query at most, the rarest ones: they decide the ranking, and the time stays bounded.
 MAX_TERMS = 64
 # Bytes that a writer collects before it writes: tantivy's least is 15 million.
@@ -29,7 +29,7 @@ _ANALYZER = "terms"
 
 @dataclass(frozen=True)
 class IndexedChunk:
-    """A chunk's id and its terms, with a blank between them."""
+    """A chunk's id and its terms with a blank between them; the body has those of the header, too."""
 
     chunk_id: int
     body: str
@@ -88,15 +88,20 @@ class LexicalIndex:
         _write_revision(self._folder, revision)
         self.revision = revision
 
-    def search(self, weights: Mapping[str, float], limit: int) -> list[Hit]:
+    def __len__(self) -> int:
+        """How many chunks can be found."""
+        return int(self._index.searcher().num_docs)
+
+    def search(self, weights: Mapping[str, float], limit: int, documents: Sequence[UUID] | None = None) -> list[Hit]:
         """The best chunks by BM25 (k1 1.2, b 0.75; Robertson and Zaragoza 2009), best first, all scores above zero.
 
-        A chunk's score is that of its body plus the boosted one of its header. Raises TransientError.
+        A chunk's score is that of its body plus the boosted one of its header. If `documents` are given, only their
+        chunks are found. Raises TransientError.
         """
         with _translated():
             searcher = self._index.searcher()
             rarest = weights if len(weights) <= MAX_TERMS else self._rarest(weights)
-            result = searcher.search(self._query(rarest), limit=limit, count=False)
+            result = searcher.search(self._query(rarest, documents), limit=limit, count=False)
             ids = searcher.fast_field_values("chunk", [address for _, address in result.hits])
         hits = [
             Hit(int(chunk_id), score)
@@ -115,15 +120,19 @@ class LexicalIndex:
         }
         return {term: weights[term] for term in heapq.nsmallest(MAX_TERMS, known, key=lambda term: known[term])}
 
-    def _query(self, weights: Mapping[str, float]) -> Query:
+    def _query(self, weights: Mapping[str, float], documents: Sequence[UUID] | None) -> Query:
         fields = (("body", 1.0), ("header", self._header_boost))
-        return Query.boolean_query(
+        words = Query.boolean_query(
             [
                 (Occur.Should, Query.boost_query(Query.term_query(_SCHEMA, field, term, "freq"), weight * boost))
                 for term, weight in weights.items()
                 for field, boost in fields
             ]
         )
+        if documents is None:
+            return words
+        among = Query.term_set_query(_SCHEMA, "document", [document.hex for document in documents])
+        return Query.boolean_query([(Occur.Must, words), (Occur.Must, Query.const_score_query(among, 0.0))])
 
 
 def _schema() -> Schema:

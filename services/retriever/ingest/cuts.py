@@ -12,6 +12,7 @@ Cut = Callable[[str, int, int], Iterator[Span]]
 
 _PARAGRAPH: Final = regex.compile(r"\n[^\S\n]*\n\s*+")
 _LINE: Final = regex.compile(r"\n")
+_CELL: Final = regex.compile(r"(?<=\s\|)\s")
 _CLAUSE: Final = regex.compile(r"(?<=[，；、：])|(?<=[,;:)])(?=\s)")
 _BLANK: Final = regex.compile(r"\s++")
 # What a reader sees as characters, a few at a time.
@@ -29,6 +30,11 @@ def paragraphs(text: str, start: int, end: int) -> Iterator[Span]:
 def lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Lines."""
     return _between(_LINE, text, start, end)
+
+
+def cells(text: str, start: int, end: int) -> Iterator[Span]:
+    """Cells of a table's row, each with the border behind it."""
+    return _between(_CELL, text, start, end)
 
 
 def sentences(text: str, start: int, end: int) -> Iterator[Span]:
@@ -62,7 +68,7 @@ def code_points(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 # Best first. The text's own pages and sections come before them.
-CUTS: Final[tuple[Cut, ...]] = (paragraphs, lines, sentences, clauses, words, graphemes, code_points)
+CUTS: Final[tuple[Cut, ...]] = (paragraphs, lines, cells, sentences, clauses, words, graphemes, code_points)
 
 
 def _between(border: regex.Pattern[str], text: str, start: int, end: int) -> Iterator[Span]:

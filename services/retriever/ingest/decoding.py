@@ -6,6 +6,7 @@ from typing import Final
 
 from citewire.text.normalise import clean
 from retriever.ingest.document import UnreadableDocument
+from retriever.ingest.limits import MAX_CHARACTERS
 
 # By their mark; the longer ones first, since one begins with another.
 _MARKS: Final = (
@@ -37,7 +38,7 @@ def decode_text(data: bytes, declared: str | None = None) -> str:
 
     Bytes that are valid UTF-8 are so whatever a page declares: servers convert pages and forget to say.
 
-    Raises UnreadableDocument for bytes that are none of them, or binary data.
+    Raises UnreadableDocument for bytes that are none of them, binary data, or too much text.
     """
     for encoding in _candidates(data, declared):
         try:
@@ -45,6 +46,8 @@ def decode_text(data: bytes, declared: str | None = None) -> str:
         except UnicodeError:
             continue
         _check_is_text(text)
+        if len(text) > MAX_CHARACTERS:
+            raise UnreadableDocument(f"has more than {MAX_CHARACTERS:,} characters of text")
         return clean(text)
     raise UnreadableDocument("is not text in UTF-8, UTF-16 or GB 18030")
 

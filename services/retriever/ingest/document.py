@@ -34,7 +34,8 @@ class ParsedDocument:
     """What a parser makes of a file: `text` is what is stored and quoted.
 
     Pages and sections stand in text order and do not overlap; between pages there is only white space. Formats
-    without pages have none; text before the first heading lies in no section.
+    without pages have none; text before the first heading lies in no section. `notes` say, for the owner, what of the
+    file is not in the text.
     """
 
     title: str
@@ -42,6 +43,7 @@ class ParsedDocument:
     text: str
     pages: tuple[Page, ...] = ()
     sections: tuple[Section, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

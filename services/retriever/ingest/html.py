@@ -1,7 +1,6 @@
 """HTML: what a reader would see, block by block; scripts and hidden parts are not there."""
 
 import re
-from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Final
 
@@ -10,8 +9,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from citewire.text.normalise import clean
 from retriever.ingest.decoding import decode_text
 from retriever.ingest.document import ParsedDocument
-from retriever.ingest.headings import Heading, nest_headings
+from retriever.ingest.html_hidden import HiddenParts, check_depth, hidden_parts
 from retriever.ingest.titles import one_line, title_from
+from retriever.ingest.writer import DocumentWriter
 
 # fmt: off
 _DROPPED: Final = frozenset({
@@ -25,10 +25,6 @@ _BLOCKS: Final = frozenset({
     "tfoot", "thead", "tr", "ul",
 })
 # fmt: on
-_HIDDEN_STYLE: Final = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:font-size|opacity)\s*:\s*0(?![.\d])(?!\.)"
-    r"|(?:text-indent|left|top)\s*:\s*-\d{4,}"
-)
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _CELLS: Final = frozenset({"td", "th"})
 _ROWS: Final = frozenset({"li", "tr", "dt", "dd"})
@@ -44,17 +40,17 @@ _ANY_SPACE: Final = re.compile(r"\s+")
 def parse_html(file_name: str, data: bytes) -> ParsedDocument:
     """The visible text; the title is the page's own, else its first heading. Raises UnreadableDocument.
 
-    Style sheets are not applied: what only they hide is read.
+    Of style sheets only the page's own ones count, and of these the simple rules that hide something.
     """
     declared = _CHARSET.search(data[:_CHARSET_WITHIN])
-    tree = LexborHTMLParser(decode_text(data, declared.group(1).decode() if declared else None))
-    page = _Page()
+    html = decode_text(data, declared.group(1).decode() if declared else None)
+    check_depth(html)
+    tree = LexborHTMLParser(html)
+    writer = DocumentWriter()
     if tree.body is not None:
-        _Walker(page).walk(tree.body)
-    text = "".join(page.parts)
-    first = page.headings[0].words if page.headings else ""
-    title = _title(tree) or first or title_from(text, file_name)
-    return ParsedDocument(title, "html", text, sections=nest_headings(page.headings, len(text)))
+        _Walker(writer, hidden_parts(tree)).walk(tree.body)
+    title = _title(tree) or writer.first_heading or title_from(writer.text, file_name)
+    return writer.document(title, "html")
 
 
 def _title(tree: LexborHTMLParser) -> str:
@@ -62,42 +58,12 @@ def _title(tree: LexborHTMLParser) -> str:
     return one_line(clean(node.text())) if node is not None else ""
 
 
-def _is_hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
-        return True
-    if node.tag == "dialog" and "open" not in attributes:
-        return True
-    return bool(_HIDDEN_STYLE.search((attributes.get("style") or "").lower()))
-
-
-@dataclass
-class _Page:
-    """Text as it grows, and the headings in it."""
-
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
-    headings: list[Heading] = field(default_factory=list)
-
-    def add(self, text: str, separator: str, level: int | None) -> None:
-        """Add a block of text, as a heading if it has a level."""
-        if self.parts:
-            self._append(separator)
-        start = self.length
-        self._append(text)
-        if level is not None:
-            self.headings.append(Heading(start, self.length, level, one_line(text)))
-
-    def _append(self, text: str) -> None:
-        self.parts.append(text)
-        self.length += len(text)
-
-
 class _Walker:
     """Collects inline text until a block begins or ends, then writes it."""
 
-    def __init__(self, page: _Page) -> None:
-        self._page = page
+    def __init__(self, writer: DocumentWriter, hidden: HiddenParts) -> None:
+        self._writer = writer
+        self._hidden = hidden
         self._inline: list[str] = []
         self._separator = "\n\n"
         self._cells = 0
@@ -114,7 +80,13 @@ class _Walker:
                 self._leave(tag)
             elif tag == "-text":
                 self._write(node.text_content or "")
-            elif tag not in _DROPPED and tag[:1] != "-" and not _is_hidden(node):
+            elif tag in _DROPPED or tag[:1] == "-":
+                continue
+            elif self._hidden.hide(node):
+                self._writer.losses.hidden += bool(node.text().strip())
+            elif tag == "img":
+                self._write_image(node)
+            else:
                 self._enter(tag)
                 stack.append((node, True))
                 stack.extend((child, False) for child in reversed(list(node.iter(include_text=True))))
@@ -122,6 +94,12 @@ class _Walker:
 
     def _write(self, text: str) -> None:
         self._inline.append(text if self._preformatted else _ANY_SPACE.sub(" ", text))
+
+    def _write_image(self, node: LexborNode) -> None:
+        """Its text; one that is there but empty marks an ornament."""
+        described = node.attributes.get("alt")
+        self._write(f" {described} " if described else "")
+        self._writer.losses.images += described is None
 
     def _enter(self, tag: str) -> None:
         if tag in _CELLS:
@@ -161,7 +139,7 @@ class _Walker:
         lines = (_SPACE.sub(" ", line).strip() for line in clean(raw).split("\n"))
         text = _join_cells([line for line in lines if line])
         if text:
-            self._page.add(text, self._separator, level)
+            self._writer.add(text, self._separator, level)
             self._separator = "\n\n"
 
 

@@ -11,10 +11,12 @@ from markdown_it.token import Token
 from retriever.ingest.decoding import decode_text
 from retriever.ingest.document import ParsedDocument
 from retriever.ingest.headings import Heading, nest_headings
+from retriever.ingest.notes import Losses
 from retriever.ingest.titles import one_line, title_from
 
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE: Final = re.compile(r"^title[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
+_BARE_IMAGE: Final = re.compile(r"!\[[^\S\n]*\][(\[]")
 _BREAKS: Final = frozenset({"softbreak", "hardbreak"})
 _CODE: Final = frozenset({"fence", "code_block"})
 # Characters before a comment in which a backtick may open inline code around it.
@@ -34,12 +36,13 @@ def parse_markdown(file_name: str, data: bytes) -> ParsedDocument:
     Raises UnreadableDocument.
     """
     text, title = _without_front_matter(decode_text(data))
-    text = _without_comments(text)
+    losses = Losses()
+    text = _without_comments(text, losses)
     headings = _headings(text)
     first = next((heading.words for heading in headings if heading.words), "")
-    return ParsedDocument(
-        title or first or title_from(text, file_name), "md", text, sections=nest_headings(headings, len(text))
-    )
+    losses.images = len(_BARE_IMAGE.findall(text))
+    title = title or first or title_from(text, file_name)
+    return ParsedDocument(title, "md", text, sections=nest_headings(headings, len(text)), notes=losses.notes())
 
 
 def _without_front_matter(text: str) -> tuple[str, str]:
@@ -50,7 +53,7 @@ def _without_front_matter(text: str) -> tuple[str, str]:
     return text[match.end() :], one_line(title.group(1)).strip("\"' ") if title else ""
 
 
-def _without_comments(text: str) -> str:
+def _without_comments(text: str, losses: Losses) -> str:
     """No reader sees a comment, so no answer may rest on it; in code it is an example and stays."""
     if "<!--" not in text:
         return text
@@ -59,6 +62,7 @@ def _without_comments(text: str) -> str:
     for start, end in _comments(text):
         kept.append(text[position:start])
         position = end
+        losses.comments += 1
     return "".join([*kept, text[position:]])
 
 

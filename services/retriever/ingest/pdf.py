@@ -14,11 +14,12 @@ import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped] # has no annota
 from citewire.text.normalise import clean
 from retriever.ingest.document import Page, ParsedDocument, UnreadableDocument
 from retriever.ingest.headings import Heading, nest_headings
+from retriever.ingest.limits import MAX_CHARACTERS, MAX_PAGES
 from retriever.ingest.lines import HYPHEN, drop_page_numbers, join_lines
-from retriever.ingest.titles import one_line, title_from
+from retriever.ingest.notes import Losses
+from retriever.ingest.pdf_hidden import hide_unseen, look_at
+from retriever.ingest.titles import one_line, own_title, title_from
 
-MAX_PAGES: Final = 10_000
-MAX_CHARACTERS: Final = 20_000_000
 PAGE_SEPARATOR: Final = "\n\n"
 _MAX_BOOKMARKS: Final = 10_000
 
@@ -33,11 +34,6 @@ _LEADERS: Final = re.compile(r"(?:[^\S\n]?\.){5,}[^\S\n]*")
 # An outline mostly leaves out the number that a heading has on the page, and PDFium may give it its own line.
 _NUMBERING: Final = r"(?:[\dA-Z][\d.]{0,8}\s)?"
 _INVISIBLE_HYPHEN: Final = re.compile(f"{HYPHEN}(?!\n)")
-# What writers put there by themselves is no title.
-_NO_TITLE: Final = re.compile(
-    r"untitled(?: document)?\d*|无标题|document\d*|\S+\.(?:docx?|pdf|pptx?|tex|indd)", re.IGNORECASE
-)
-_WRITER: Final = re.compile(r"Microsoft (?:Word|PowerPoint) - ")
 
 
 @dataclass(frozen=True)
@@ -57,13 +53,15 @@ class _Contents:
     texts: list[str]
     labels: list[str]
     outline: list[_Bookmark]
+    losses: Losses
 
 
 def parse_pdf(file_name: str, data: bytes) -> ParsedDocument:
     """Text page by page; what the outline lists are the sections.
 
-    The title is the file's own, else the outline's one top entry, else the first line. Annotations and what lies off
-    the page are not read. Raises UnreadableDocument for what is encrypted, broken or too large.
+    The title is the file's own, else the outline's one top entry, else the first line. Annotations, what lies off
+    the page and what nobody sees on it are not read. Raises UnreadableDocument for what is encrypted, broken or
+    too large.
     """
     with _PDFIUM:
         document = _open(data)
@@ -75,7 +73,8 @@ def parse_pdf(file_name: str, data: bytes) -> ParsedDocument:
     pages, text = _join(texts, contents.labels)
     title = contents.title or _top_entry(contents.outline) or title_from(text, file_name)
     headings = list(_headings(contents.outline, pages, text))
-    return ParsedDocument(title, "pdf", text, pages, nest_headings(headings, len(text)))
+    sections = nest_headings(headings, len(text))
+    return ParsedDocument(title, "pdf", text, pages, sections, notes=contents.losses.notes())
 
 
 def _open(data: bytes) -> pdfium.PdfDocument:
@@ -87,40 +86,52 @@ def _open(data: bytes) -> pdfium.PdfDocument:
 
 
 def _read(document: pdfium.PdfDocument) -> _Contents:
-    texts = _texts(document)
+    losses = Losses()
+    texts = _texts(document, losses)
     labels = [_words(partial(document.get_page_label, index)) for index in range(len(texts))]
-    return _Contents(_title(document), texts, labels, _outline(document))
+    title = own_title(_words(partial(document.get_metadata_value, "Title")))
+    return _Contents(title, texts, labels, _outline(document), losses)
 
 
-def _texts(document: pdfium.PdfDocument) -> list[str]:
+def _texts(document: pdfium.PdfDocument, losses: Losses) -> list[str]:
     if len(document) > MAX_PAGES:
-        raise UnreadableDocument(f"has {len(document)} pages; at most {MAX_PAGES} are read")
+        raise UnreadableDocument(f"has {len(document):,} pages; at most {MAX_PAGES:,} are read")
     texts: list[str] = []
     total = 0
-    for number in range(len(document)):
-        texts.append(_page_text(document, number))
+    for number in range(1, len(document) + 1):
+        texts.append(_page_text(document, number, losses))
         total += len(texts[-1])
         if total > MAX_CHARACTERS:
-            raise UnreadableDocument(f"has more than {MAX_CHARACTERS} characters of text")
+            raise UnreadableDocument(f"has more than {MAX_CHARACTERS:,} characters of text")
     return texts
 
 
-def _page_text(document: pdfium.PdfDocument, number: int) -> str:
+def _page_text(document: pdfium.PdfDocument, number: int, losses: Losses) -> str:
     try:
-        page = document[number]
-        text_page = page.get_textpage()
-        raw = text_page.get_text_bounded()
-        text_page.close()
+        page = document[number - 1]
+        raw = _seen_text(page, number, losses)
         page.close()
     except pdfium.PdfiumError as error:
-        raise UnreadableDocument(f"page {number + 1} is broken") from error
+        raise UnreadableDocument(f"page {number} is broken") from error
     text = _INVISIBLE_HYPHEN.sub("", raw.replace("\r\n", "\n"))
     return clean(_LEADERS.sub(" … ", _HYPHEN.sub(f"{HYPHEN}\n", text)))
 
 
-def _title(document: pdfium.PdfDocument) -> str:
-    title = _WRITER.sub("", _words(partial(document.get_metadata_value, "Title")))
-    return "" if _NO_TITLE.fullmatch(title) else title
+def _seen_text(page: pdfium.PdfPage, number: int, losses: Losses) -> str:
+    objects = look_at(page)
+    losses.hidden += hide_unseen(page, objects)
+    text_page = page.get_textpage()
+    text: str = text_page.get_text_bounded()
+    # What lies off the page.
+    losses.hidden += _ink(text) < _ink(text_page.get_text_range())
+    text_page.close()
+    if objects.images and not text.strip():
+        losses.image_pages.append(number)
+    return text
+
+
+def _ink(text: str) -> int:
+    return sum(map(len, text.split()))
 
 
 def _outline(document: pdfium.PdfDocument) -> list[_Bookmark]:

@@ -1,14 +1,17 @@
 """Knowledge bases in Postgres."""
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from citewire.contracts.knowledge import KnowledgeBase, NewKnowledgeBase
+from citewire.contracts.knowledge import KnowledgeBase, KnowledgeBaseChanges, KnowledgeBaseSettings, NewKnowledgeBase
 from citewire.runtime.database import Database
 
 if TYPE_CHECKING:
     from asyncpg import Record
+
+_JSON_COLUMNS: Final = ("access", "metadata_schema", "retrieval")
 
 
 @dataclass(frozen=True)
@@ -20,20 +23,38 @@ class StoredKb:
 
 
 class KbStore:
-    """Creates, lists and removes knowledge bases."""
+    """Creates, changes, lists and removes knowledge bases."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     _CREATE = """
-        INSERT INTO knowledge.kbs (kb_id, title, description, language) VALUES ($1, $2, $3, $4)
+        INSERT INTO knowledge.kbs (kb_id, title, description, language, owner, access, metadata_schema, retrieval,
+            embedder, reranker, pool)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         ON CONFLICT (kb_id) WHERE deleted_at IS NULL DO NOTHING
         RETURNING *
     """
 
     async def create(self, new: NewKnowledgeBase) -> KnowledgeBase | None:
         """A new knowledge base, or None when the id is taken."""
-        row = await self._database.row(self._CREATE, new.kb_id, new.title, new.description, new.language)
+        row = await self._database.row(self._CREATE, new.kb_id, *_columns(new))
+        return None if row is None else _stored_kb(row).kb
+
+    # One statement, so that two changes of different settings at the same time both hold.
+    _UPDATE = """
+        UPDATE knowledge.kbs SET title = coalesce($2, title), description = coalesce($3, description),
+            language = coalesce($4, language), owner = coalesce($5, owner), access = coalesce($6, access),
+            metadata_schema = coalesce($7, metadata_schema), retrieval = coalesce($8, retrieval),
+            embedder = coalesce($9, embedder), reranker = coalesce($10, reranker), pool = coalesce($11, pool),
+            revision = revision + 1
+        WHERE kb_id = $1 AND deleted_at IS NULL
+        RETURNING *
+    """
+
+    async def update(self, kb_id: str, changes: KnowledgeBaseChanges) -> KnowledgeBase | None:
+        """A knowledge base with other settings, or None when there is none."""
+        row = await self._database.row(self._UPDATE, kb_id, *_columns(changes))
         return None if row is None else _stored_kb(row).kb
 
     _FIND = "SELECT * FROM knowledge.kbs WHERE kb_id = $1 AND deleted_at IS NULL"
@@ -67,5 +88,15 @@ class KbStore:
         await self._database.rows(self._PURGE)
 
 
+def _columns(settings: KnowledgeBaseSettings | KnowledgeBaseChanges) -> list[str | None]:
+    """The values of the columns in the order of the settings' fields; None where nothing is given."""
+    values = settings.model_dump(mode="json", include=set(KnowledgeBaseSettings.model_fields))
+    return [
+        json.dumps(values[name]) if name in _JSON_COLUMNS and values[name] is not None else values[name]
+        for name in KnowledgeBaseSettings.model_fields
+    ]
+
+
 def _stored_kb(row: "Record") -> StoredKb:
-    return StoredKb(row["kb_uid"], KnowledgeBase.model_validate(dict(row)))
+    columns = dict(row) | {name: json.loads(row[name]) for name in _JSON_COLUMNS}
+    return StoredKb(row["kb_uid"], KnowledgeBase.model_validate(columns))

@@ -1,24 +1,29 @@
-"""The contents of documents in Postgres: written whole, read by searches and by the indexes."""
+"""The contents of documents in Postgres: written whole, and read by what follows them."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from citewire.contracts.evidence import PageSpan, Segment
+from citewire.contracts.evidence import PageSpan
+from citewire.contracts.filters import Value
 from citewire.runtime.database import Database
-from retriever.contents import NewVersion
+from citewire.text.scripts import script_of
+from retriever.contents import NewChunk, NewVersion
+from retriever.parents import Child, parents_of
 
 if TYPE_CHECKING:
-    from asyncpg import Record
-
     from citewire.runtime.database import Connection
 
 _PAGES = TypeAdapter(tuple[PageSpan, ...])
 _PAGE_COLUMNS = ("doc_id", "version", "number", "label", "start_at", "end_at")
-_CHUNK_COLUMNS = ("doc_id", "version", "ordinal", "start_at", "end_at", "section", "header", "pages", "text")
+_CHUNK_COLUMNS = (
+    *("doc_id", "version", "ordinal", "start_at", "end_at", "section", "header", "pages", "text", "gap"),
+    *("parent_first", "parent_last"),
+)
 # Chunks that an index takes in one step: bounds memory, and is large enough that committing costs little.
 _FEED_CHUNKS = 4000
 
@@ -61,11 +66,13 @@ class VersionStore:
             WHERE kb_uid = $2 RETURNING revision
         )
         UPDATE knowledge.documents SET version = $5, title = $6, document_type = $7, pages = $8, chunks = $9,
-            characters = $10, revision = kb.revision, updated_at = now()
+            characters = $10, notes = $11, script = $12, metadata = $13, revision = kb.revision, updated_at = now()
         FROM kb WHERE doc_id = $1
     """
 
-    async def store(self, doc_id: UUID, version: int, sha256: bytes, new: NewVersion) -> None:
+    async def store(
+        self, doc_id: UUID, version: int, sha256: bytes, new: NewVersion, metadata: Mapping[str, Value] | None = None
+    ) -> None:
         """Make a version the searched one, in place of the one before.
 
         Nothing happens when the document is gone or has this version, or a later one, already.
@@ -89,23 +96,10 @@ class VersionStore:
                 len(new.pages),
                 len(new.chunks),
                 len(new.text),
+                new.notes,
+                script_of(new.text) or "",
+                json.dumps(dict(metadata or {})),
             )
-
-    # Chunks first, whatever the planner thinks: right after a large upload it knows nothing of the tables yet, and
-    # going from the documents to their chunks takes 20 ms instead of 1 (26,000 chunks).
-    _READ = """
-        WITH hit AS MATERIALIZED (SELECT * FROM knowledge.chunks WHERE chunk_id = ANY($2::bigint[]))
-        SELECT hit.*, d.title, d.file_name, d.document_type
-        FROM hit
-        JOIN knowledge.documents d ON d.doc_id = hit.doc_id AND d.version = hit.version
-        JOIN knowledge.kbs k USING (kb_uid)
-        WHERE k.kb_id = $1 AND d.deleted_at IS NULL AND k.deleted_at IS NULL
-    """
-
-    async def read(self, kb_id: str, scores: Mapping[int, float]) -> dict[int, Segment]:
-        """The chunks of these ids that stand in the searched version of a document; others are left out."""
-        rows = await self._database.rows(self._READ, kb_id, list(scores))
-        return {row["chunk_id"]: _segment(kb_id, row, scores[row["chunk_id"]]) for row in rows}
 
     # One statement, so that documents and chunks are seen at the same moment; OFFSET 0 keeps the planner from reading
     # the whole table of chunks for one changed document.
@@ -158,26 +152,18 @@ async def _copy_contents(connection: "Connection", doc_id: UUID, version: int, n
                 chunk.header,
                 _PAGES.dump_json(chunk.pages).decode(),
                 new.text[chunk.start : chunk.end],
+                new.text[end_before : chunk.start],
+                *parent,
             )
-            for chunk in new.chunks
+            for chunk, end_before, parent in _placed(new.chunks)
         ],
     )
 
 
-def _segment(kb_id: str, row: "Record", score: float) -> Segment:
-    return Segment(
-        kb_id=kb_id,
-        doc_id=row["doc_id"],
-        version=row["version"],
-        title=row["title"],
-        file_name=row["file_name"],
-        document_type=row["document_type"],
-        section=row["section"],
-        pages=_PAGES.validate_json(row["pages"]),
-        start=row["start_at"],
-        end=row["end_at"],
-        text=row["text"],
-        score=score,
-        first_chunk=row["ordinal"],
-        last_chunk=row["ordinal"],
-    )
+def _placed(chunks: Sequence[NewChunk]) -> Iterator[tuple[NewChunk, int, tuple[int, int]]]:
+    """Each chunk with the end of the one before it and the ordinals of its parent's first and last chunk."""
+    children = [
+        Child(chunk.start, chunk.end, chunk.section, chunk.pages[0].number if chunk.pages else None) for chunk in chunks
+    ]
+    ends = [chunks[0].start if chunks else 0, *(chunk.end for chunk in chunks)]
+    return zip(chunks, ends, parents_of(children), strict=False)

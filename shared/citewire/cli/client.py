@@ -1,8 +1,9 @@
 """The HTTP interface as the commands use it: typed calls, problems as errors, streams that survive a break."""
 
 import contextlib
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -73,10 +74,11 @@ class Client:
             if (cursor := page["next_cursor"]) is None:
                 return
 
-    def upload(self, kb_id: str, path: Path) -> Document:
+    def upload(self, kb_id: str, path: Path, metadata: Mapping[str, Any]) -> Document:
         """Send one file; what comes back says where it stands, not yet that it is searchable."""
         with path.open("rb") as file:
-            return self.read(Document, "POST", f"/v1/kbs/{kb_id}/documents", files={"file": (path.name, file)})
+            form = {"files": {"file": (path.name, file)}, "data": {"metadata": json.dumps(metadata)}}
+            return self.read(Document, "POST", f"/v1/kbs/{kb_id}/documents", **form)
 
     def wait_until_settled(self, document: Document) -> Document:
         """The document once it is indexed or failed."""

@@ -1,7 +1,8 @@
 """`citewire kb`: knowledge bases and their documents."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,11 +15,27 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from citewire.cli.client import Client, ServiceProblem
+from citewire.cli.kb_settings import (
+    Description,
+    Embedder,
+    Everyone,
+    Fields,
+    Given,
+    Groups,
+    Language,
+    Mode,
+    Owner,
+    Reranker,
+    Title,
+    Users,
+    metadata_of,
+)
+from citewire.cli.kb_tables import document_table, kb_table, settings_table
 from citewire.cli.options import Key, Url, connect
-from citewire.contracts.knowledge import Document, DocumentStatus
+from citewire.contracts.knowledge import Access, Document, DocumentStatus, Embedding, KnowledgeBase
+from citewire.contracts.retrieval import RetrievalSettings
 
 app = typer.Typer(no_args_is_help=True, help="Knowledge bases and their documents.")
 console = Console(highlight=False, markup=False)
@@ -32,35 +49,81 @@ def list_kbs(
 ) -> None:
     """List knowledge bases, or the documents of one."""
     with connect(url, key) as client:
-        console.print(_kb_table(client) if kb_id is None else _document_table(client, kb_id))
+        console.print(kb_table(client.knowledge_bases()) if kb_id is None else document_table(client.documents(kb_id)))
 
 
 @app.command()
 def create(  # noqa: PLR0913, PLR0917 - one argument per option
     kb_id: Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")],
-    title: Annotated[str | None, typer.Option(help="Default: the id.")] = None,
-    description: str = "",
-    language: Annotated[str, typer.Option(help="For example en or zh.")] = "",
+    title: Title = None,
+    description: Description = None,
+    language: Language = None,
+    owner: Owner = None,
+    everyone: Everyone = None,
+    user: Users = None,
+    group: Groups = None,
+    schema: Fields = None,
+    mode: Mode = None,
+    embedder: Embedder = None,
+    reranker: Reranker = None,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Create a knowledge base."""
-    body = {"kb_id": kb_id, "title": title or kb_id, "description": description, "language": language}
+    given = Given(title or kb_id, description, language, owner, everyone, user, group, schema, mode, embedder, reranker)
     with connect(url, key) as client:
-        client.call("POST", "/v1/kbs", json=body)
+        client.call("POST", "/v1/kbs", json={"kb_id": kb_id, **given.body(Access(), RetrievalSettings())})
     console.print(f"created {kb_id}")
+
+
+@app.command()
+def update(  # noqa: PLR0913, PLR0917 - one argument per option
+    kb_id: str,
+    title: Title = None,
+    description: Description = None,
+    language: Language = None,
+    owner: Owner = None,
+    everyone: Everyone = None,
+    user: Users = None,
+    group: Groups = None,
+    schema: Fields = None,
+    mode: Mode = None,
+    embedder: Embedder = None,
+    reranker: Reranker = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Change settings of a knowledge base: those that are given."""
+    given = Given(title, description, language, owner, everyone, user, group, schema, mode, embedder, reranker)
+    with connect(url, key) as client:
+        kb = client.read(KnowledgeBase, "GET", f"/v1/kbs/{kb_id}")
+        client.call("PATCH", f"/v1/kbs/{kb_id}", json=given.body(kb.access, kb.retrieval))
+    console.print(f"updated {kb_id}")
+
+
+@app.command()
+def show(kb_id: str, url: Url = None, key: Key = None) -> None:
+    """Show a knowledge base's settings, and how far it is embedded."""
+    with connect(url, key) as client:
+        kb = client.read(KnowledgeBase, "GET", f"/v1/kbs/{kb_id}")
+        embedding = client.read(Embedding, "GET", f"/v1/kbs/{kb_id}/embedding")
+    console.print(settings_table(kb, embedding))
 
 
 @app.command()
 def add(
     kb_id: str,
     paths: Annotated[list[Path], typer.Argument(exists=True, help="Files, or folders of files.")],
+    metadata: Annotated[
+        list[str] | None, typer.Option("--metadata", metavar="FIELD=VALUE", help="Metadata of each; repeatable.")
+    ] = None,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Add documents; a file of the same name becomes a new version."""
     with connect(url, key) as client:
-        failed = add_files(client, kb_id, _files(paths))
+        schema = client.read(KnowledgeBase, "GET", f"/v1/kbs/{kb_id}").metadata_schema if metadata else {}
+        failed = add_files(client, kb_id, _files(paths), metadata_of(metadata or (), schema))
     for name, reason in failed:
         typer.echo(f"citewire: {name}: {reason}", err=True)
     if failed:
@@ -83,21 +146,16 @@ def remove(
     console.print(f"removed {file_name or kb_id}")
 
 
-def add_files(client: Client, kb_id: str, files: list[Path]) -> list[tuple[str, str]]:
+def add_files(
+    client: Client, kb_id: str, files: list[Path], metadata: Mapping[str, Any] | None = None
+) -> list[tuple[str, str]]:
     """Upload files and wait for each, with a progress bar; the names and reasons of those that failed."""
     failed: list[tuple[str, str]] = []
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*_columns(), console=Console(stderr=True)) as progress:
         task = progress.add_task(kb_id, total=len(files))
         for path in files:
             progress.update(task, description=f"{kb_id}: {path.name}".replace("[", r"\["))
-            if (reason := _add_one(client, kb_id, path)) is not None:
+            if (reason := _add_one(client, kb_id, path, metadata or {})) is not None:
                 failed.append((path.name, reason))
             progress.advance(task)
         progress.update(task, description=kb_id)
@@ -108,9 +166,9 @@ def _columns() -> tuple[ProgressColumn, ...]:
     return SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
 
 
-def _add_one(client: Client, kb_id: str, path: Path) -> str | None:
+def _add_one(client: Client, kb_id: str, path: Path, metadata: Mapping[str, Any]) -> str | None:
     try:
-        document = client.wait_until_settled(client.upload(kb_id, path))
+        document = client.wait_until_settled(client.upload(kb_id, path, metadata))
     except (ServiceProblem, OSError) as error:
         return str(error)
     return document.reason or "failed" if document.status is DocumentStatus.FAILED else None
@@ -129,25 +187,3 @@ def _find(client: Client, kb_id: str, file_name: str) -> Document:
         if document.file_name == file_name:
             return document
     raise ServiceProblem(f"{kb_id} has no document {file_name}")
-
-
-def _kb_table(client: Client) -> Table:
-    table = Table("id", "title", "language", "documents", "chunks")
-    for kb in client.knowledge_bases():
-        table.add_row(kb.kb_id, kb.title, kb.language, str(kb.documents), str(kb.chunks))
-    return table
-
-
-def _document_table(client: Client, kb_id: str) -> Table:
-    table = Table("file", "title", "version", "status", "pages", "chunks")
-    for document in client.documents(kb_id):
-        state = document.status if document.reason is None else f"{document.status}: {document.reason}"
-        table.add_row(
-            document.file_name,
-            document.title,
-            str(document.version),
-            state,
-            str(document.pages or "–"),
-            str(document.chunks),
-        )
-    return table

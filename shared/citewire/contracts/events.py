@@ -6,14 +6,17 @@ drops the second. Removing or re-meaning a field takes a new class on a `v2` sub
 
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
-from uuid import UUID, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from pydantic import Field, StringConstraints
 
 from citewire.contracts.evidence import Exclusion, Leg, SearchQuery, Segment
+from citewire.contracts.filters import Filter
 from citewire.contracts.identity import User
+from citewire.contracts.knowledge import DEFAULT_POOL, Metadata
 from citewire.contracts.model import Message
 from citewire.contracts.problems import Problem
+from citewire.contracts.retrieval import RseChoice
 from citewire.contracts.sessions import Interaction, KbId, SessionParams, SessionRef, Turn
 
 # One token of a NATS subject: the identity of the publisher, and the only one that it may publish under.
@@ -106,16 +109,24 @@ class RetrievalPlanned(Event):
 
 
 class RetrievalRequested(Event):
-    """Search one knowledge base with these queries; answer within `deadline` or not at all."""
+    """Search one knowledge base with these queries; answer within `deadline` or not at all.
+
+    `user` is checked against the knowledge base's access; `is_alone` says that no other one is searched beside it.
+    """
 
     subject: ClassVar[str] = "qa.v1.retrieval.requested"
 
     kb_id: KbId
+    pool: str = DEFAULT_POOL
     queries: tuple[SearchQuery, ...]
     top_k: int
+    user: User | None = None
+    filter: Filter | None = None
+    rse_params: RseChoice = Field(default_factory=dict)
+    is_alone: bool = False
 
     def tokens(self) -> tuple[str, ...]:
-        return (self.kb_id,)
+        return (self.pool, self.kb_id)
 
 
 class SegmentsFound(Event):
@@ -168,6 +179,30 @@ class DocumentEvent(Message):
         return uuid5(self.doc_id, f"{self.subject}/{self.version}")
 
 
+class DocumentOffered(Message):
+    """Another service's upload: a file in the upload bucket under `upload`, for a knowledge base.
+
+    What becomes of it is told by the events of the document of this file name.
+    """
+
+    subject: ClassVar[str] = "kb.v1.document.offered"
+
+    kb_id: KbId
+    upload: str
+    file_name: str
+    metadata: Metadata = Field(default_factory=dict)
+
+    @property
+    def full_subject(self) -> str:
+        """The subject that this event is published on."""
+        return f"{self.subject}.{self.kb_id}"
+
+    @property
+    def event_id(self) -> UUID:
+        """Derived from the upload, which is used once."""
+        return uuid5(NAMESPACE_URL, f"{self.full_subject}/{self.upload}")
+
+
 class DocumentSubmitted(DocumentEvent):
     """A file waits in the upload bucket under `upload`; `version` is the one it will become."""
 
@@ -175,6 +210,7 @@ class DocumentSubmitted(DocumentEvent):
 
     upload: str
     file_name: str
+    metadata: Metadata = Field(default_factory=dict)
 
 
 class DocumentIndexed(DocumentEvent):
@@ -183,20 +219,31 @@ class DocumentIndexed(DocumentEvent):
     subject: ClassVar[str] = "kb.v1.document.indexed"
 
 
+class DocumentFailed(DocumentEvent):
+    """An upload could not be read, and why; the version before it, if any, stays searched."""
+
+    subject: ClassVar[str] = "kb.v1.document.failed"
+
+    file_name: str
+    reason: str
+
+
 class DocumentRemoved(DocumentEvent):
     """A document is gone from every answer from now on."""
 
     subject: ClassVar[str] = "kb.v1.document.removed"
 
 
-EVENTS: tuple[type[Event] | type[DocumentEvent], ...] = (
+EVENTS: tuple[type[Event] | type[DocumentEvent] | type[DocumentOffered], ...] = (
     QuestionAsked,
     QuestionRejected,
     RetrievalPlanned,
     RetrievalRequested,
     SegmentsFound,
     InteractionFinished,
+    DocumentOffered,
     DocumentSubmitted,
     DocumentIndexed,
+    DocumentFailed,
     DocumentRemoved,
 )

@@ -44,10 +44,20 @@ class Segment(Passage):
     last_chunk: int
 
 
+class SourceState(StrEnum):
+    """What has become of a source's document since; to readers without access to it, it is withheld."""
+
+    CURRENT = "current"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    WITHHELD = "withheld"
+
+
 class Source(Passage):
-    """A passage as the reader and the model see it: numbered from 1 without gaps."""
+    """A passage as the reader and the model see it: numbered from 1 without gaps, as it was when it was found."""
 
     number: int = Field(ge=1)
+    state: SourceState = SourceState.CURRENT
 
 
 class ExclusionReason(StrEnum):
@@ -69,12 +79,17 @@ class Exclusion(Message):
 
 
 class Leg(Message):
-    """What one way of searching did in one knowledge base: hits and milliseconds, or why it has none."""
+    """What one way of searching did in one knowledge base: hits and milliseconds, or why it has none.
+
+    `ready` of `total` chunks could be found by it: the vectors of new documents follow their words.
+    """
 
     kb_id: str
     leg: str
     hits: int = 0
     elapsed_ms: float = 0.0
+    ready: int | None = None
+    total: int | None = None
     skipped: str | None = None
     error: str | None = None
 
@@ -121,13 +136,17 @@ class Quote(Message):
 
 
 class Citation(Message):
-    """A source number that the answer uses, with each quote taken from it in the answer's order."""
+    """A source number that the answer uses, with each quote taken from it in the answer's order.
+
+    `state` is what had become of its document when the answer ended.
+    """
 
     number: int = Field(ge=1)
     kb_id: str
     doc_id: UUID
     page: int | None = None
     page_label: str | None = None
+    state: SourceState = SourceState.CURRENT
     quotes: tuple[Quote, ...]
 
 
@@ -137,3 +156,26 @@ class SearchQuery(Message):
     query: str
     kb_id: str
     context: tuple[str, ...] = ()
+
+
+class ExplainedHit(Message):
+    """How a chunk came to its place: its rank (from 1) and score in each leg, None where a leg did not find it.
+
+    `fused` is the weighted sum of the legs' normalised scores, `reranked` the reranker's score, `similarity` what
+    segments are built from; all three lie in [0, 1].
+    """
+
+    query: int
+    doc_id: UUID
+    file_name: str
+    title: str
+    ordinal: int
+    start: int
+    end: int
+    lexical_rank: int | None = None
+    lexical_score: float | None = None
+    dense_rank: int | None = None
+    dense_score: float | None = None
+    fused: float
+    reranked: float | None = None
+    similarity: float

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from citewire.contracts import events, streams
-from citewire.contracts.events import DocumentEvent, Event
+from citewire.contracts.events import DocumentEvent, DocumentOffered, Event
 
 
 @dataclass(frozen=True)
 class Flow:
     """One event's way: the stream that keeps it, the variable part of its subject, both ends."""
 
-    event: type[Event] | type[DocumentEvent]
+    event: type[Event] | type[DocumentEvent] | type[DocumentOffered]
     stream: str
     tokens: tuple[str, ...]
     publishers: tuple[str, ...]
@@ -32,7 +32,7 @@ FLOWS: tuple[Flow, ...] = (
     ),
     Flow(events.QuestionRejected, streams.OUTCOMES, ("asker",), ("autoquery",), ("persister", "that asker")),
     Flow(events.RetrievalPlanned, streams.PLANS, (), ("autoquery",), ("generator",)),
-    Flow(events.RetrievalRequested, streams.RETRIEVALS, ("kb_id",), ("autoquery",), ("retriever",)),
+    Flow(events.RetrievalRequested, streams.RETRIEVALS, ("pool", "kb_id"), ("autoquery",), ("retriever",)),
     Flow(
         events.SegmentsFound,
         streams.SEGMENTS,
@@ -47,7 +47,9 @@ FLOWS: tuple[Flow, ...] = (
         ("generator", "autoquery", "persister"),
         ("persister", "that asker"),
     ),
+    Flow(events.DocumentOffered, streams.DOCUMENTS, ("kb_id",), ("other services",), ("retriever",)),
     Flow(events.DocumentSubmitted, streams.DOCUMENTS, ("kb_id",), ("retriever",), ("retriever",)),
-    Flow(events.DocumentIndexed, streams.DOCUMENTS, ("kb_id",), ("retriever",), ("retriever",)),
-    Flow(events.DocumentRemoved, streams.DOCUMENTS, ("kb_id",), ("retriever",), ("retriever",)),
+    Flow(events.DocumentIndexed, streams.DOCUMENTS, ("kb_id",), ("retriever",), ("retriever", "generator")),
+    Flow(events.DocumentFailed, streams.DOCUMENTS, ("kb_id",), ("retriever",), ("other services",)),
+    Flow(events.DocumentRemoved, streams.DOCUMENTS, ("kb_id",), ("retriever",), ("retriever", "generator")),
 )

@@ -8,10 +8,23 @@ from uuid import UUID
 
 from pydantic import Field
 
-from citewire.contracts.evidence import Leg, Segment
-from citewire.contracts.knowledge import Document, KnowledgeBase, NewKnowledgeBase, PageText
+from citewire.contracts.evidence import ExplainedHit, Leg, Segment, SourceState
+from citewire.contracts.filters import Filter
+from citewire.contracts.identity import User
+from citewire.contracts.knowledge import (
+    DEFAULT_POOL,
+    Document,
+    DocumentStatus,
+    Embedding,
+    KnowledgeBase,
+    KnowledgeBaseChanges,
+    Metadata,
+    NewKnowledgeBase,
+    PageText,
+)
 from citewire.contracts.model import Message
 from citewire.contracts.problems import Problem
+from citewire.contracts.retrieval import RetrievalMode, RseChoice
 from citewire.contracts.sessions import Interaction, KbId, Session, SessionParams, Turn
 
 
@@ -33,10 +46,19 @@ R = TypeVar("R", bound=Reply)
 
 
 class Request(Message, Generic[R]):
-    """Base of every request: `subject` says who answers, `reply` with what."""
+    """Base of every request: `subject` and `tokens()` say who answers, `reply` with what."""
 
     subject: ClassVar[str]
     reply: ClassVar[type[Reply]]
+
+    def tokens(self) -> tuple[str, ...]:
+        """The variable tokens of this request's subject."""
+        return ()
+
+    @property
+    def full_subject(self) -> str:
+        """The subject that this request is sent to."""
+        return ".".join((self.subject, *self.tokens()))
 
 
 class SessionContext(Reply):
@@ -158,7 +180,13 @@ class KnowledgeBaseReply(Reply):
     kb: KnowledgeBase
 
 
-class CreateKnowledgeBase(Request[KnowledgeBaseReply]):
+class KnowledgeRequest(Request[R], Generic[R]):
+    """Base of what is asked about knowledge: the owner checks that `user` may; what they may not see is not found."""
+
+    user: User
+
+
+class CreateKnowledgeBase(KnowledgeRequest[KnowledgeBaseReply]):
     """Create a knowledge base; 409 when the id is taken."""
 
     subject: ClassVar[str] = "kb.v1.create"
@@ -167,7 +195,32 @@ class CreateKnowledgeBase(Request[KnowledgeBaseReply]):
     kb: NewKnowledgeBase
 
 
-class RemoveKnowledgeBase(Request[Done]):
+class UpdateKnowledgeBase(KnowledgeRequest[KnowledgeBaseReply]):
+    """Change some settings of a knowledge base; what is derived from them follows in the background."""
+
+    subject: ClassVar[str] = "kb.v1.update"
+    reply: ClassVar[type[Reply]] = KnowledgeBaseReply
+
+    kb_id: KbId
+    changes: KnowledgeBaseChanges
+
+
+class EmbeddingReply(Reply):
+    """How far a knowledge base is embedded."""
+
+    embedding: Embedding
+
+
+class GetEmbedding(KnowledgeRequest[EmbeddingReply]):
+    """How far a knowledge base is embedded; 404 when there is none."""
+
+    subject: ClassVar[str] = "kb.v1.embedding"
+    reply: ClassVar[type[Reply]] = EmbeddingReply
+
+    kb_id: KbId
+
+
+class RemoveKnowledgeBase(KnowledgeRequest[Done]):
     """Remove a knowledge base and its documents; 404 when there is none."""
 
     subject: ClassVar[str] = "kb.v1.remove"
@@ -182,7 +235,7 @@ class DocumentReply(Reply):
     document: Document
 
 
-class SubmitDocument(Request[DocumentReply]):
+class SubmitDocument(KnowledgeRequest[DocumentReply]):
     """Take a file from the upload bucket into a knowledge base; the same file name is a new version."""
 
     subject: ClassVar[str] = "kb.v1.documents.submit"
@@ -191,9 +244,10 @@ class SubmitDocument(Request[DocumentReply]):
     kb_id: KbId
     file_name: str
     upload: str
+    metadata: Metadata = Field(default_factory=dict)
 
 
-class GetDocument(Request[DocumentReply]):
+class GetDocument(KnowledgeRequest[DocumentReply]):
     """One document and where its newest upload stands."""
 
     subject: ClassVar[str] = "kb.v1.documents.get"
@@ -210,18 +264,19 @@ class DocumentList(Reply):
     next_cursor: str | None = None
 
 
-class ListDocuments(Request[DocumentList]):
-    """The documents of a knowledge base that are not removed."""
+class ListDocuments(KnowledgeRequest[DocumentList]):
+    """The documents of a knowledge base that are not removed: all, or those with a status."""
 
     subject: ClassVar[str] = "kb.v1.documents.list"
     reply: ClassVar[type[Reply]] = DocumentList
 
     kb_id: KbId
+    status: DocumentStatus | None = None
     limit: int = Field(default=100, ge=1, le=500)
     cursor: str | None = None
 
 
-class RemoveDocument(Request[Done]):
+class RemoveDocument(KnowledgeRequest[Done]):
     """Remove a document: from now on no search returns it."""
 
     subject: ClassVar[str] = "kb.v1.documents.remove"
@@ -237,7 +292,7 @@ class PageReply(Reply):
     page: PageText
 
 
-class ReadPage(Request[PageReply]):
+class ReadPage(KnowledgeRequest[PageReply]):
     """A page of a document's searched version; without `number` the whole text of a document without pages."""
 
     subject: ClassVar[str] = "kb.v1.documents.page"
@@ -248,22 +303,55 @@ class ReadPage(Request[PageReply]):
     number: int | None = None
 
 
+class DocumentVersion(Message):
+    """A document as it once was."""
+
+    kb_id: str
+    doc_id: UUID
+    version: int
+
+
+class DocumentStates(Reply):
+    """What has become of documents, in the order of the request."""
+
+    states: tuple[SourceState, ...]
+
+
+class CheckDocuments(KnowledgeRequest[DocumentStates]):
+    """Whether these versions are still the current ones, and may be read by this user."""
+
+    subject: ClassVar[str] = "kb.v1.documents.check"
+    reply: ClassVar[type[Reply]] = DocumentStates
+
+    documents: tuple[DocumentVersion, ...]
+
+
 class SearchReply(Reply):
-    """Segments, best first."""
+    """Segments, best first; `explained` has every chunk that a leg found, best first, when it was asked for."""
 
     segments: tuple[Segment, ...]
     legs: tuple[Leg, ...]
+    explained: tuple[ExplainedHit, ...] = ()
 
 
-class Search(Request[SearchReply]):
-    """Retrieval alone, without an answer."""
+class Search(KnowledgeRequest[SearchReply]):
+    """Retrieval alone, without an answer; `context` holds earlier questions, `mode` replaces the setting."""
 
     subject: ClassVar[str] = "kb.v1.search"
     reply: ClassVar[type[Reply]] = SearchReply
 
     kb_id: KbId
     query: str
+    context: tuple[str, ...] = ()
     top_k: int = Field(default=8, ge=1, le=50)
+    filter: Filter | None = None
+    mode: RetrievalMode | None = None
+    rse_params: RseChoice = Field(default_factory=dict)
+    explain: bool = False
+    pool: str = DEFAULT_POOL
+
+    def tokens(self) -> tuple[str, ...]:
+        return (self.pool,)
 
 
 REQUESTS: tuple[type[Request[Reply]], ...] = (
@@ -275,11 +363,14 @@ REQUESTS: tuple[type[Request[Reply]], ...] = (
     ReadSession,
     GetInteraction,
     CreateKnowledgeBase,
+    UpdateKnowledgeBase,
+    GetEmbedding,
     RemoveKnowledgeBase,
     SubmitDocument,
     GetDocument,
     ListDocuments,
     RemoveDocument,
     ReadPage,
+    CheckDocuments,
     Search,
 )  # type: ignore[assignment]

@@ -2,13 +2,15 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID, uuid5
 
 from pydantic import ConfigDict, Field, StringConstraints
 
 from citewire.contracts.evidence import Citation, Exclusion, Leg, Quality, SearchQuery, Source
+from citewire.contracts.filters import Filter
 from citewire.contracts.model import Message
+from citewire.contracts.retrieval import RseChoice
 
 KbId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
@@ -25,7 +27,8 @@ class SessionParams(Message):
     """A session's parameters; a field that is not given takes its default at each question.
 
     `model` and `auto_query_model` empty mean: the one from the settings. `max_chat_history_tokens` counts
-    tiktoken o200k_base tokens. `answer_timeout` is the time limit of one whole answer.
+    tiktoken o200k_base tokens. `answer_timeout` is the time limit of one whole answer. `filters` restricts
+    knowledge bases to the documents whose metadata matches.
     """
 
     kb_ids: tuple[KbId, ...] = Field(default=(), max_length=64)
@@ -36,7 +39,8 @@ class SessionParams(Message):
     auto_query_guidance: str = Field(default="", max_length=4000)
     target_output_length: OutputLength = OutputLength.MEDIUM
     max_chat_history_tokens: int = Field(default=8000, ge=0, le=1_000_000)
-    rse_params: str | dict[str, Any] = Field(default_factory=dict)
+    rse_params: RseChoice = Field(default_factory=dict)
+    filters: dict[KbId, Filter] = Field(default_factory=dict, max_length=64)
     supp_id: str = Field(default="", max_length=200)
     top_k: int = Field(default=8, ge=1, le=50)
     max_queries: int = Field(default=5, ge=1, le=20)

@@ -4,47 +4,39 @@ Per question there are a list (the log: entry n is at index n-1), a hash (owner,
 channel that only says "look". Every write is one script, so numbering, lease check and wake-up are one step.
 """
 
-import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
 from uuid import UUID
 
 import orjson
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from citewire.contracts.answers import EntryKind
 from citewire.contracts.model import Message
-from citewire.runtime.errors import TransientError
+from citewire.runtime.pipeline import Argument, CommandPipe, Script
 
 # Seconds that a log lives after its end, or its deadline; later the same frames are rebuilt from the stored
 # interaction.
 LOG_LIFE = 900
-# Seconds after which a command to Redis is given up.
-COMMAND_TIMEOUT = 5.0
 
-T = TypeVar("T")
-
-_OPEN = """
+OPEN = Script("""
 local body = redis.call('HGET', KEYS[1], 'body')
 if body then return {0, redis.call('HGET', KEYS[1], 'user'), body} end
 redis.call('HSET', KEYS[1], 'user', ARGV[1], 'body', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return {1, ARGV[1], ARGV[2]}
-"""
+""")
 
-_CLAIM = """
+CLAIM = Script("""
 local epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
 redis.call('HSETNX', KEYS[1], 'user', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 local stop = redis.call('HGET', KEYS[1], 'stop')
 return {epoch, stop and 1 or 0, redis.call('LRANGE', KEYS[2], 0, -1)}
-"""
+""")
 
 # Answers the log's new length, or a negative number that says why nothing was written.
-_APPEND = """
+APPEND = Script("""
 local state = redis.call('HMGET', KEYS[1], 'epoch', 'stop', 'ended')
 if not state[1] then return -1 end
 if state[1] ~= ARGV[1] then return -2 end
@@ -60,15 +52,15 @@ elseif length == #ARGV - 4 then
 end
 redis.call('PUBLISH', ARGV[4], length)
 return length
-"""
+""")
 
-_STORED = """
+STORED = Script("""
 if redis.call('HGET', KEYS[1], 'ended') ~= '1' then return 0 end
 redis.call('HSET', KEYS[1], 'ended', 2)
 local length = redis.call('RPUSH', KEYS[2], ARGV[1])
 redis.call('PUBLISH', ARGV[2], length)
 return length
-"""
+""")
 
 
 class AppendOutcome(Enum):
@@ -138,67 +130,53 @@ class AnswerLog:
     """All that services do with running answers; raises TransientError when Redis is away."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._open = redis.register_script(_OPEN)
-        self._claim = redis.register_script(_CLAIM)
-        self._append = redis.register_script(_APPEND)
-        self._stored = redis.register_script(_STORED)
+        self._pipe = CommandPipe(redis.connection_pool)
 
     async def open(self, question_id: UUID, user_id: str, body_hash: str) -> Opening:
         """Note who asked what, unless it is noted already."""
-        is_new, user, body = await _limited(self._open(keys=[_state(question_id)], args=[user_id, body_hash, LOG_LIFE]))
+        is_new, user, body = await self._pipe.run_script(OPEN, [_state(question_id)], [user_id, body_hash, LOG_LIFE])
         return Opening(bool(is_new), user, body)
 
     async def forget(self, question_id: UUID) -> None:
         """Take an opening back: the question was not accepted after all."""
-        await _limited(self._redis.delete(_state(question_id)))
+        await self._pipe.run("DEL", _state(question_id))
 
     async def claim(self, question_id: UUID, user_id: str, life: float) -> Lease:
         """Become the only writer; every earlier holder's next append is refused."""
         keys = [_state(question_id), _log(question_id)]
-        epoch, stop, entries = await _limited(self._claim(keys=keys, args=[int(life) + LOG_LIFE, user_id]))
+        epoch, stop, entries = await self._pipe.run_script(CLAIM, keys, [int(life) + LOG_LIFE, user_id])
         return Lease(question_id, epoch, bool(stop), tuple(entries))
 
     async def append(self, lease: Lease, entries: list[str], *, is_end: bool = False) -> int | AppendOutcome:
         """Write entries in order and wake the readers; the log's new length, or why nothing was written."""
         keys = [_state(lease.question_id), _log(lease.question_id)]
-        arguments: list[str | int] = [lease.epoch, int(is_end), LOG_LIFE, channel(lease.question_id), *entries]
-        length = await _limited(self._append(keys=keys, args=arguments))
+        arguments: list[Argument] = [lease.epoch, int(is_end), LOG_LIFE, channel(lease.question_id), *entries]
+        length = await self._pipe.run_script(APPEND, keys, arguments)
         return int(length) if length > 0 else AppendOutcome(length)
 
     async def mark_stored(self, question_id: UUID) -> None:
         """Tell the readers that the outcome can be read back; once, and only after the end."""
         keys = [_state(question_id), _log(question_id)]
-        await _limited(self._stored(keys=keys, args=[f"{EntryKind.STORED} {{}}", channel(question_id)]))
+        await self._pipe.run_script(STORED, keys, [f"{EntryKind.STORED} {{}}", channel(question_id)])
 
     async def request_stop(self, question_id: UUID) -> None:
         """Make the writer's next append fail, whatever becomes of the message that tells it sooner."""
-        if await _limited(self._redis.exists(_state(question_id))):
-            await _limited(self._redis.hset(_state(question_id), "stop", "1"))
+        if await self._pipe.run("EXISTS", _state(question_id)):
+            await self._pipe.run("HSET", _state(question_id), "stop", "1")
 
     async def state(self, question_id: UUID) -> AnswerState | None:
         """Who owns a live answer and how far it is; None when Redis does not know it."""
-        fields = await _limited(self._redis.hmget(_state(question_id), ["user", "stop", "ended"]))
-        user, stop, ended = fields
+        user, stop, ended = await self._pipe.run("HMGET", _state(question_id), "user", "stop", "ended")
         return None if user is None else AnswerState(str(user), stop is not None, ended is not None)
 
     async def length(self, question_id: UUID) -> int:
         """How many entries a log has; none when Redis does not know it."""
-        return await _limited(self._redis.llen(_log(question_id)))
+        return int(await self._pipe.run("LLEN", _log(question_id)))
 
     async def read(self, question_id: UUID, after: int) -> list[str]:
         """The entries numbered `after + 1` and up."""
-        entries = await _limited(self._redis.lrange(_log(question_id), after, -1))
-        return [str(entry) for entry in entries]
-
-
-async def _limited(command: Awaitable[T]) -> T:
-    """What Redis answers within the time limit; one timer, where redis-py's own limit is a task per command."""
-    try:
-        async with asyncio.timeout(COMMAND_TIMEOUT):
-            return await command
-    except (RedisError, OSError, TimeoutError) as error:
-        raise TransientError(f"Redis: {str(error) or type(error).__name__}") from error
+        entries: list[str] = await self._pipe.run("LRANGE", _log(question_id), after, -1)
+        return entries
 
 
 def _state(question_id: UUID) -> str:

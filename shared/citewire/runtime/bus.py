@@ -9,7 +9,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError, NoStreamResponseError
 from pydantic import ValidationError
 
-from citewire.contracts.events import DocumentEvent, Event
+from citewire.contracts.events import DocumentEvent, DocumentOffered, Event
 from citewire.contracts.requests import Refused, Reply, Request
 from citewire.runtime.errors import Refusal, TransientError, overloaded
 
@@ -29,7 +29,7 @@ class Bus:
         self.client = client
         self.js = js
 
-    async def publish(self, event: Event | DocumentEvent) -> None:
+    async def publish(self, event: Event | DocumentEvent | DocumentOffered) -> None:
         """Put a fact on its stream, once whatever happens; raises TransientError, or Refusal when it is full."""
         await self.publish_raw(event.full_subject, event.model_dump_json().encode(), str(event.event_id))
 
@@ -55,7 +55,9 @@ class Bus:
     async def ask(self, request: Request[R], timeout: float = 5.0) -> R:  # noqa: ASYNC109 - NATS counts it
         """Ask the owner of some data; raises its Refusal, or TransientError when it is away."""
         try:
-            message = await self.client.request(request.subject, request.model_dump_json().encode(), timeout=timeout)
+            message = await self.client.request(
+                request.full_subject, request.model_dump_json().encode(), timeout=timeout
+            )
         except (TimeoutError, NoRespondersError, ConnectionClosedError) as error:
             raise TransientError(f"nobody answers {request.subject}") from error
         return read_reply(request, message.data)

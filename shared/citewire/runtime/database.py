@@ -1,7 +1,7 @@
 """The connection pool, and Postgres' failures in our own words."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -29,6 +29,7 @@ _AWAY = (
 _WRONG = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 # Seconds after which a statement is given up; storing a long document takes a few.
 _STATEMENT_TIMEOUT = 60.0
+_INDEX_TIMEOUT = 6 * 3600.0
 
 
 @contextlib.contextmanager
@@ -51,6 +52,24 @@ class Database:
         """Run a statement whose result does not matter."""
         with _translated():
             await self._pool.execute(statement, *values)
+
+    async def execute_alone(self, statement: str) -> None:
+        """Run a statement that allows no transaction and may take as long as it likes, such as building an index."""
+        with _translated():
+            async with self._pool.acquire(timeout=_STATEMENT_TIMEOUT) as connection:
+                await connection.execute(statement, timeout=_INDEX_TIMEOUT)
+
+    @contextlib.asynccontextmanager
+    async def only_one(self, key: str) -> AsyncGenerator[bool]:
+        """Whether no other process holds this key; if so, it is held until the block ends or the process dies."""
+        with _translated():
+            async with self._pool.acquire(timeout=_STATEMENT_TIMEOUT) as connection:
+                held = await connection.fetchval("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", key)
+                try:
+                    yield held
+                finally:
+                    if held:
+                        await connection.execute("SELECT pg_advisory_unlock(hashtextextended($1, 0))", key)
 
     async def rows(self, statement: str, *values: Any) -> "list[Record]":
         """Every row of the result."""
@@ -75,9 +94,19 @@ async def _keep_session(_: "asyncpg.Connection[Record]") -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_database(dsn: str) -> AsyncGenerator[Database]:
-    """A pool for as long as the block lasts."""
+async def open_database(
+    dsn: str,
+    prepare: Callable[[Any], Coroutine[Any, Any, None]] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> AsyncGenerator[Database]:
+    """A pool for as long as the block lasts; `prepare` is called with, and `settings` hold for, each connection."""
     async with asyncpg.create_pool(
-        dsn, min_size=1, max_size=10, command_timeout=_STATEMENT_TIMEOUT, reset=_keep_session
+        dsn,
+        min_size=1,
+        max_size=10,
+        command_timeout=_STATEMENT_TIMEOUT,
+        reset=_keep_session,
+        init=prepare,
+        server_settings=dict(settings or {}),
     ) as pool:
         yield Database(pool)

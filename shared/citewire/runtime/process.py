@@ -169,7 +169,7 @@ def _consumers(bus: Bus, bindings: Sequence[Bindings]) -> list[PullConsumer]:
 
 
 def _bind_responder(broker: NatsBroker, responder: Responder[Any]) -> None:
-    @broker.subscriber(responder.request.subject, queue="owners", max_workers=RESPONDER_WORKERS)
+    @broker.subscriber(responder.subject, queue="owners", max_workers=RESPONDER_WORKERS)
     async def answer(message: Msg) -> bytes:
         return await respond(responder, message)
 

@@ -19,6 +19,7 @@ from nats.js.errors import NotFoundError
 
 from citewire.contracts import streams
 from citewire.contracts.events import (
+    DocumentOffered,
     DocumentSubmitted,
     InteractionFinished,
     QuestionAsked,
@@ -27,6 +28,7 @@ from citewire.contracts.events import (
     RetrievalRequested,
     SegmentsFound,
 )
+from citewire.contracts.knowledge import DEFAULT_POOL
 
 MINUTE = 60.0
 DAY = 24 * 60 * MINUTE
@@ -53,7 +55,7 @@ STREAMS: tuple[StreamConfig, ...] = (
     ),
     StreamConfig(
         name=streams.RETRIEVALS,
-        subjects=[f"{RetrievalRequested.subject}.*"],
+        subjects=[f"{RetrievalRequested.subject}.*.*"],
         retention=RetentionPolicy.WORK_QUEUE,
         max_age=5 * MINUTE,
         duplicate_window=2 * MINUTE,
@@ -120,9 +122,21 @@ AUDITOR = ConsumerSpec(
     max_deliver=20,
     outlasts_outages=True,
 )
-SEARCHER = ConsumerSpec(
-    "retriever", streams.RETRIEVALS, f"{RetrievalRequested.subject}.*", 32, timedelta(seconds=20), max_deliver=3
-)
+
+
+def searcher_of(pool: str) -> ConsumerSpec:
+    """What the retrievers of a pool consume; the process that serves another pool than the default provisions it."""
+    return ConsumerSpec(
+        "retriever" if pool == DEFAULT_POOL else f"retriever-{pool}",
+        streams.RETRIEVALS,
+        f"{RetrievalRequested.subject}.{pool}.*",
+        32,
+        timedelta(seconds=20),
+        max_deliver=3,
+    )
+
+
+SEARCHER = searcher_of(DEFAULT_POOL)
 ANSWERER = ConsumerSpec(
     "generator", streams.PLANS, RetrievalPlanned.subject, 64, timedelta(seconds=30), max_deliver=3, is_long=True
 )
@@ -153,7 +167,16 @@ INGESTER = ConsumerSpec(
     max_deliver=3,
     is_long=True,
 )
-CONSUMERS = (PLANNER, AUDITOR, SEARCHER, ANSWERER, STORER, REJECTION_RECORDER, INGESTER)
+OFFER_TAKER = ConsumerSpec(
+    "retriever-offers",
+    streams.DOCUMENTS,
+    f"{DocumentOffered.subject}.*",
+    2,
+    timedelta(seconds=30),
+    max_deliver=20,
+    outlasts_outages=True,
+)
+CONSUMERS = (PLANNER, AUDITOR, SEARCHER, ANSWERER, STORER, REJECTION_RECORDER, INGESTER, OFFER_TAKER)
 
 BROWSER_SESSION_LIFE = 7 * DAY
 
@@ -163,7 +186,7 @@ async def provision(js: JetStreamContext, max_replicas: int) -> None:
     for stream in STREAMS:
         await _put_stream(js, stream)
     await _put_buckets(js)
-    await _put_consumers(js, CONSUMERS, max_replicas)
+    await put_consumers(js, CONSUMERS, max_replicas)
 
 
 async def _put_stream(js: JetStreamContext, config: StreamConfig) -> None:
@@ -175,7 +198,8 @@ async def _put_stream(js: JetStreamContext, config: StreamConfig) -> None:
         await js.update_stream(config)
 
 
-async def _put_consumers(js: JetStreamContext, specs: Iterable[ConsumerSpec], max_replicas: int) -> None:
+async def put_consumers(js: JetStreamContext, specs: Iterable[ConsumerSpec], max_replicas: int) -> None:
+    """Bring consumers to what their specs say, each for at most so many processes."""
     for spec in specs:
         await js.add_consumer(
             spec.stream,

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from typing import Generic, TypeVar
 
 import structlog
@@ -57,8 +57,12 @@ class Registry(Generic[M]):
 
     async def wait_for(self, key: str, *, present: bool, timeout: float = 2.0) -> None:  # noqa: ASYNC109
         """Return when the mirror shows a key (or shows it gone); raises TimeoutError."""
+        await self.wait_until(lambda entries: (key in entries) is present, timeout)
+
+    async def wait_until(self, holds: Callable[[Mapping[str, M]], bool], timeout: float = 2.0) -> None:  # noqa: ASYNC109
+        """Return when something holds of all entries; raises TimeoutError."""
         async with asyncio.timeout(timeout), self._changed:
-            await self._changed.wait_for(lambda: (key in self._entries) is present)
+            await self._changed.wait_for(lambda: holds(self._entries))
 
     async def follow(self, loaded: asyncio.Event) -> None:
         """Mirror the bucket until cancelled; `loaded` is set when the first picture is complete."""

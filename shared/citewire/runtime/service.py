@@ -34,10 +34,16 @@ class Wires:
 
 @dataclass(frozen=True)
 class Responder(Generic[Q]):
-    """A stage function that answers requests of one class."""
+    """A stage function that answers requests of one class, those with these tokens in their subject."""
 
     request: type[Q]
     handle: Callable[[Q], Awaitable[Reply]]
+    tokens: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """What it listens to."""
+        return ".".join((self.request.subject, *self.tokens))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import filterfalse
 from operator import add
 
 import regex
@@ -41,6 +42,7 @@ _DECIMAL = regex.compile(r"\d+\.\d+")
 _BORDER = regex.compile(r"(?<=\p{L}{2})(?=\d)|(?<=\d)(?=\p{L}{2})")
 _CYRILLIC = regex.compile(r"\p{Cyrillic}")
 _UNSPACED_CHARACTER = regex.compile(rf"[{_UNSPACED}]")
+_is_stop_word = STOP_WORDS.__contains__
 _TYPEWRITER = str.maketrans({"’": "'", "‐": "-", ",": None})
 
 
@@ -56,8 +58,9 @@ def tokenize(text: str) -> list[str]:
     scanner = _ASCII_WORD if visible.isascii() else _RUN_OR_WORD
     for run, word in scanner.findall(visible):
         if run:
-            terms += [term for term in run if term not in STOP_WORDS]
-            terms += [term for term in map(add, run, run[1:]) if term not in STOP_WORDS]
+            characters = list(run)
+            terms += filterfalse(_is_stop_word, characters)
+            terms += filterfalse(_is_stop_word, map(add, characters, characters[1:]))
         else:
             terms += _word_terms(word)
     return terms

@@ -4,14 +4,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from autoquery.scope import resolve_scope
+from autoquery.scope import resolve_scope, usable_turns
+from builders import knowledge_base, private
 from citewire.contracts.events import QuestionAsked, now
 from citewire.contracts.identity import User
+from citewire.contracts.problems import Problem
 from citewire.contracts.requests import SessionContext
-from citewire.contracts.sessions import Session, SessionParams, new_session_id
-from citewire.runtime.errors import Refusal
+from citewire.contracts.sessions import Session, SessionParams, Turn, new_session_id
+from citewire.runtime.errors import Refusal, not_found
 
-KNOWN = {"a", "b"}
+KNOWN = {kb_id: knowledge_base(kb_id) for kb_id in ("a", "b")}
 
 
 def asked(**fields: object) -> QuestionAsked:
@@ -75,8 +77,74 @@ def test_a_session_uses_its_stored_parameters() -> None:
 def test_a_knowledge_base_that_is_gone_is_named_and_not_searched() -> None:
     scope = resolve_scope(asked(), KNOWN, context("a", "gone"))
 
-    assert (scope.kb_ids, scope.removed_kb_ids) == (("a",), ("gone",))
+    assert (scope.kb_ids, scope.gone_kb_ids) == (("a",), ("gone",))
+
+
+@pytest.mark.parametrize("fields", [{"kb_ids": ["secret"]}, {"params": {"kb_ids": ["a", "secret"]}}])
+def test_e08_a_knowledge_base_of_others_is_as_if_it_did_not_exist(fields: dict[str, object]) -> None:
+    register = {**KNOWN, "secret": private("secret", "owner", title="Merger plans")}
+
+    with pytest.raises(Refusal) as refusal:
+        resolve_scope(asked(**fields), register, None)
+
+    assert refusal.value.problem == _missing("secret")
+
+
+def test_e09_a_revoked_knowledge_base_is_like_a_removed_one_and_the_scope_grows_nowhere() -> None:
+    register = {**KNOWN, "revoked": private("revoked", "owner", title="Merger plans")}
+
+    scope = resolve_scope(asked(), register, context("a", "revoked"))
+
+    assert (scope.kb_ids, scope.gone_kb_ids) == (("a",), ("revoked",))
+
+
+def test_e09_answers_are_forgotten_when_a_knowledge_base_of_the_session_is_gone() -> None:
+    turns = (Turn(question="Who buys whom?", answer="A buys B."),)
+
+    kept = usable_turns(turns, resolve_scope(asked(), KNOWN, context("a")))
+    left = usable_turns(turns, resolve_scope(asked(), KNOWN, context("a", "gone")))
+
+    assert kept == turns
+    assert left == (Turn(question="Who buys whom?", answer=""),)
+
+
+def test_e11_a_session_is_answered_from_its_own_knowledge_base_only() -> None:
+    scope = resolve_scope(asked(), KNOWN, context("a"))
+
+    assert scope.kb_ids == ("a",)
+
+
+def test_a_filter_of_another_knowledge_base_is_refused() -> None:
+    filters = {"b": {"field": "title", "operator": "equals", "value": "x"}}
+
+    with pytest.raises(Refusal) as refusal:
+        resolve_scope(asked(kb_ids=["a"], params={"filters": filters}), KNOWN, None)
+
+    assert refusal.value.problem.errors[0].field == "params.filters.b"
+
+
+@pytest.mark.parametrize(("field", "value", "where"), [("month", 1, "field"), ("year", "1999", "value")])
+def test_a_filter_that_the_schema_does_not_know_is_refused(field: str, value: object, where: str) -> None:
+    register = {"a": knowledge_base("a", metadata_schema={"year": "number"})}
+    filters = {"a": {"field": field, "operator": "equals", "value": value}}
+
+    with pytest.raises(Refusal) as refusal:
+        resolve_scope(asked(kb_ids=["a"], params={"filters": filters}), register, None)
+
+    assert refusal.value.problem.errors[0].field == f"params.filters.a.{where}"
+
+
+def test_the_filter_of_a_knowledge_base_that_is_gone_does_not_matter() -> None:
+    filters = {"gone": {"field": "month", "operator": "equals", "value": 1}}
+
+    scope = resolve_scope(asked(), KNOWN, context("a", "gone", filters=filters))
+
+    assert scope.kb_ids == ("a",)
 
 
 def test_no_knowledge_base_is_a_normal_case() -> None:
     assert resolve_scope(asked(), KNOWN, None).kb_ids == ()
+
+
+def _missing(kb_id: str) -> Problem:
+    return not_found(f"knowledge base: {kb_id}").problem

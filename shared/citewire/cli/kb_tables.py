@@ -1,0 +1,57 @@
+"""Knowledge bases and documents as tables in a terminal."""
+
+from collections.abc import Iterable
+
+from rich.table import Table
+
+from citewire.contracts.knowledge import Document, Embedding, KnowledgeBase
+
+
+def settings_table(kb: KnowledgeBase, embedding: Embedding) -> Table:
+    """All settings of a knowledge base."""
+    named = [*kb.access.users, *(f"group {name}" for name in kb.access.groups)]
+    embedded = f"{embedding.chunks} of {kb.chunks} chunks" + (f": {embedding.reason}" if embedding.reason else "")
+    table = Table(kb.kb_id, kb.title)
+    for name, value in (
+        ("description", kb.description),
+        ("language", kb.language),
+        ("owner", kb.owner),
+        ("readable by", "everyone" if kb.access.everyone else ", ".join(["owner", *named])),
+        ("metadata", ", ".join(f"{field}={kind}" for field, kind in kb.metadata_schema.items())),
+        ("retrieval", kb.retrieval.model_dump_json(exclude_defaults=True)),
+        ("mode", kb.retrieval.mode),
+        ("embedder", kb.embedder),
+        ("reranker", kb.reranker),
+        ("pool", kb.pool),
+        ("documents", f"{kb.documents}, {kb.chunks} chunks"),
+        ("embedded", embedded),
+        ("revision", str(kb.revision)),
+    ):
+        table.add_row(name, value or "–")
+    return table
+
+
+def kb_table(kbs: Iterable[KnowledgeBase]) -> Table:
+    """Knowledge bases, one a row."""
+    table = Table("id", "title", "language", "documents", "chunks", "readable by")
+    for kb in kbs:
+        readers = "everyone" if kb.access.everyone else "some"
+        table.add_row(kb.kb_id, kb.title, kb.language, str(kb.documents), str(kb.chunks), readers)
+    return table
+
+
+def document_table(documents: Iterable[Document]) -> Table:
+    """Documents, one a row."""
+    table = Table("file", "title", "version", "status", "pages", "chunks", "metadata")
+    for document in documents:
+        state = document.status if document.reason is None else f"{document.status}: {document.reason}"
+        table.add_row(
+            document.file_name,
+            document.title,
+            str(document.version),
+            state,
+            str(document.pages or "–"),
+            str(document.chunks),
+            ", ".join(f"{name}={value}" for name, value in document.metadata.items()),
+        )
+    return table

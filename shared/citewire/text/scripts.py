@@ -1,0 +1,42 @@
+"""Which script a text is written in."""
+
+from collections import Counter
+from enum import StrEnum
+from typing import Final
+
+import regex
+
+# Enough to know a text's script by.
+_SAMPLE: Final = 10_000
+# Japanese has Han characters as well, and hardly a sentence without kana; Chinese has none but in names.
+_KANA_SHARE: Final = 0.1
+# Words, and characters where words are not told apart: about two of these make a word.
+_WORDS = regex.compile(
+    r"(?P<han>\p{Han})|(?P<kana>[\p{Hiragana}\p{Katakana}])|(?P<hangul>\p{Hangul}+)|(?P<cyrillic>\p{Cyrillic}+)"
+    r"|(?P<latin>\p{Latin}+)|(?P<other>\p{L})"
+)
+
+
+class Script(StrEnum):
+    """What a text is written in; KANA is Japanese, its Han characters included."""
+
+    HAN = "han"
+    KANA = "kana"
+    HANGUL = "hangul"
+    CYRILLIC = "cyrillic"
+    LATIN = "latin"
+    OTHER = "other"
+
+
+def script_of(text: str) -> Script | None:
+    """The script that most words of a text (of its first 10,000 characters) are written in; None without any.
+
+    Words, not letters, because a Latin name in a Chinese question has more letters than the question has characters.
+    """
+    counts = Counter(found.lastgroup or "" for found in _WORDS.finditer(text[:_SAMPLE]))
+    japanese_or_chinese = counts.pop("han", 0), counts.pop("kana", 0)
+    script = Script.KANA if japanese_or_chinese[1] > _KANA_SHARE * sum(japanese_or_chinese) else Script.HAN
+    words: dict[Script, float] = {script: sum(japanese_or_chinese) / 2}
+    words |= {Script(name): count for name, count in counts.items()}
+    best = max(words, key=lambda name: words[name])
+    return best if words[best] else None

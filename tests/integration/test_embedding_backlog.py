@@ -1,0 +1,172 @@
+"""Vectors follow the words of a document, and never outlive its version."""
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+
+from citewire.contracts.evidence import Leg
+from citewire.contracts.identity import Role, User
+from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBaseChanges
+from citewire.contracts.requests import GetEmbedding, RemoveKnowledgeBase, UpdateKnowledgeBase
+from citewire.runtime.bus import Bus
+from citewire.runtime.database import open_database
+from embedded.servers import ServerUrls
+from retriever_stage import Stage, configure, running_retriever, until
+from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
+
+ADMIN = User(user_id="admin", role=Role.ADMINISTRATOR)
+
+
+@pytest.fixture
+def server() -> Generator[ScriptedEmbeddings]:
+    with scripted_embeddings() as server:
+        yield server
+
+
+@pytest.fixture
+async def stage(  # noqa: PLR0917, PLR0913 - what a retriever needs
+    monkeypatch: pytest.MonkeyPatch,
+    servers: ServerUrls,
+    database: str,
+    bus: Bus,
+    tmp_path: Path,
+    server: ScriptedEmbeddings,
+) -> AsyncGenerator[Stage]:
+    configure(monkeypatch, servers, database, tmp_path)
+    embedders = {name: {"kind": "openai", "base_url": server.url, "model": name} for name in ("one", "two")}
+    monkeypatch.setenv("CITEWIRE_RETRIEVER_EMBEDDERS", json.dumps(embedders))
+    monkeypatch.setenv("CITEWIRE_RETRIEVER_FOLLOW_INTERVAL", "0.2")
+    async with running_retriever() as stage:
+        await stage.create_kb(embedder="one")
+        yield stage
+
+
+async def embedded(stage: Stage, document: Document) -> Document:
+    """The document once all its chunks have vectors."""
+
+    async def look() -> Document | None:
+        now = await stage.settled(document.doc_id)
+        return now if now.status is DocumentStatus.EMBEDDED else None
+
+    return await until(look)
+
+
+async def dense_leg(stage: Stage, query: str = "ticket") -> Leg:
+    legs = (await stage.search(query)).legs
+    return next(leg for leg in legs if leg.leg == "dense")
+
+
+async def vectors(database: str) -> list[int]:
+    """The chunk ids in all tables of vectors."""
+    async with open_database(database) as opened:
+        spaces = await opened.rows("SELECT space_id FROM knowledge.spaces")
+        tables = [f"knowledge.vectors_{row['space_id']}" for row in spaces]
+        return [row["chunk_id"] for table in tables for row in await opened.rows(f"TABLE {table}")]
+
+
+async def test_a_document_is_found_by_its_words_before_it_has_vectors(stage: Stage, server: ScriptedEmbeddings) -> None:
+    server.script.extend([Answer(503, {})] * 100)
+
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+    found = await stage.search("ticket")
+
+    assert [segment.text for segment in found.segments] == ["The ticket costs ten francs."]
+    assert (found.legs[1].ready, found.legs[1].total) == (0, 1)
+    assert found.legs[1].skipped or found.legs[1].error
+
+
+async def test_vectors_follow_and_the_leg_says_how_far_they_are(stage: Stage) -> None:
+    document = await stage.add("a.txt", b"The ticket costs ten francs.")
+
+    await embedded(stage, document)
+    leg = await until(lambda: _ready(stage))
+
+    assert (leg.hits, leg.ready, leg.total, leg.skipped, leg.error) == (1, 1, 1, None, None)
+
+
+async def _ready(stage: Stage) -> Leg | None:
+    leg = await dense_leg(stage)
+    return leg if leg.ready else None
+
+
+async def test_header_and_text_are_embedded(stage: Stage, server: ScriptedEmbeddings) -> None:
+    document = await stage.add("prices.md", b"# Prices\n\nThe ticket costs ten francs.\n")
+
+    await embedded(stage, document)
+
+    sent = [text for request in server.requests for text in request["input"]]
+    assert any(text.startswith("Prices") and text.endswith("ten francs.") for text in sent)
+
+
+async def test_r5_vectors_of_a_replaced_version_are_gone(stage: Stage, database: str) -> None:
+    document = await stage.add("a.txt", b"The ticket costs ten francs.")
+    await embedded(stage, document)
+    before = await vectors(database)
+
+    await stage.add("a.txt", b"The ticket costs twelve euros.")
+    await embedded(stage, document)
+
+    after = await vectors(database)
+    assert (len(before), len(after), set(before) & set(after)) == (1, 1, set())
+
+
+async def test_d04_vectors_of_a_removed_document_are_gone_at_once(stage: Stage, database: str) -> None:
+    document = await stage.add("a.txt", b"The ticket costs ten francs.")
+    await embedded(stage, document)
+
+    await stage.remove(document)
+
+    assert await vectors(database) == []
+
+
+async def test_a_changed_embedder_embeds_anew_without_a_gap(stage: Stage, server: ScriptedEmbeddings) -> None:
+    document = await stage.add("a.txt", b"The ticket costs ten francs.")
+    await embedded(stage, document)
+    await until(lambda: _ready(stage))
+
+    update = UpdateKnowledgeBase(user=ADMIN, kb_id="kb", changes=KnowledgeBaseChanges(embedder="two"))
+    await stage.bus.ask(update)
+    seen: list[Leg] = []
+
+    async def by_the_new_one() -> bool | None:
+        seen.append(await dense_leg(stage))
+        reply = await stage.bus.ask(GetEmbedding(user=ADMIN, kb_id="kb"))
+        return True if reply.embedding.chunks == 1 and server.requests[-1]["model"] == "two" else None
+
+    await until(by_the_new_one)
+
+    assert all(leg.hits == 1 for leg in seen)
+
+
+async def test_a_knowledge_base_without_embedder_says_so(stage: Stage) -> None:
+    await stage.create_kb("words", embedder="none")
+
+    legs = (await stage.search("ticket", kb_id="words")).legs
+
+    assert legs[1].skipped == "no embedder is set"
+
+
+async def test_what_stops_the_embedder_is_told(stage: Stage, server: ScriptedEmbeddings) -> None:
+    server.script.extend([Answer(401, {"error": {"message": "bad key"}})] * 1000)
+    await stage.add("a.txt", b"The ticket costs ten francs.")
+
+    async def reason() -> str | None:
+        return (await stage.bus.ask(GetEmbedding(user=ADMIN, kb_id="kb"))).embedding.reason
+
+    assert "does not accept the API key" in await until(reason)
+
+
+async def test_a_removed_knowledge_base_leaves_no_vectors(stage: Stage, database: str) -> None:
+    document = await stage.add("a.txt", b"The ticket costs ten francs.")
+    await embedded(stage, document)
+
+    await stage.bus.ask(RemoveKnowledgeBase(user=ADMIN, kb_id="kb"))
+
+    async def is_gone() -> bool | None:
+        async with open_database(database) as opened:
+            left = await opened.row("SELECT (SELECT count(*) FROM knowledge.kbs) + count(*) AS n FROM knowledge.spaces")
+            return True if left is not None and left["n"] == 0 else None
+
+    assert await until(is_gone)
