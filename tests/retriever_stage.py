@@ -98,7 +98,9 @@ class Stage:
         """The texts that a search finds."""
         return [segment.text for segment in (await self.search(query, kb_id=kb_id)).segments]
 
-    async def retrieve(self, *queries: str, kb_id: str = "kb", top_k: int = 8) -> SegmentsFound:
+    async def retrieve(
+        self, *queries: str, kb_id: str = "kb", top_k: int = 8, user: User | None = ADMIN
+    ) -> SegmentsFound:
         """What is published for a retrieval request."""
         event = RetrievalRequested(
             question_id=uuid4(),
@@ -106,7 +108,7 @@ class Stage:
             kb_id=kb_id,
             queries=tuple(SearchQuery(query=query, kb_id=kb_id) for query in queries),
             top_k=top_k,
-            user=ADMIN,
+            user=user,
         )
         subscription = await self.bus.client.subscribe(f"{SegmentsFound.subject}.{event.question_id}.*")
         try:

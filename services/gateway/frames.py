@@ -2,7 +2,7 @@
 
 import orjson
 
-from citewire.contracts.answers import DoneFrame, EntryKind, FrameKind, SourcesFrame
+from citewire.contracts.answers import DoneFrame, FrameKind, SourcesFrame
 from citewire.contracts.evidence import Quality, QualityLevel
 from citewire.contracts.problems import Problem
 from citewire.contracts.sessions import Interaction, InteractionStatus
@@ -16,8 +16,8 @@ _UNSTORED = ',"persisted":false'
 _STORED = ',"persisted":true'
 
 
-def frame(kind: FrameKind | EntryKind, data: str, number: int) -> bytes:
-    """One numbered frame; `data` is JSON in one line."""
+def frame(kind: str, data: str, number: int) -> bytes:
+    """One numbered frame; `kind` is a FrameKind, `data` JSON in one line."""
     return f"id: {number}\nevent: {kind}\ndata: {data}\n\n".encode()
 
 

@@ -8,14 +8,14 @@ a client that did not read from the start gets a `sources` frame again, which st
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from citewire.contracts.answers import EntryKind, FrameKind
 from citewire.contracts.requests import GetInteraction
 from citewire.contracts.sessions import Interaction, InteractionStatus
-from citewire.runtime.answer_log import AnswerLog, split_entry
+from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError
 from gateway import frames
@@ -25,6 +25,9 @@ from gateway.settings import Settings
 RUNNING = (InteractionStatus.PENDING, InteractionStatus.STREAMING)
 # Seconds without news after which the stream makes sure that its log is still there.
 CHECK_INTERVAL = 2.0
+
+# Plain strings: there are hundreds of comparisons per answer.
+_DELTA, _END, _STORED = EntryKind.DELTA.value, EntryKind.END.value, EntryKind.STORED.value
 
 
 @dataclass
@@ -40,6 +43,8 @@ class _Reading:
     end: str | None = None
     is_stored: bool = False
     is_done: bool = False
+    # Seconds since something was sent.
+    silence: float = 0.0
     # Texts held back for a merged stream, and those sent, needed only if the log is lost.
     held: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
@@ -60,33 +65,26 @@ class AnswerStreams:
         self._is_draining = True
         self._hub.wake_all()
 
-    async def read(self, question_id: UUID, user_id: str, after: int, *, merged: bool = False) -> AsyncIterator[bytes]:
+    async def read(self, question_id: UUID, user_id: str, after: int, *, merged: bool = False) -> AsyncGenerator[bytes]:
         """The frames of an answer numbered above `after`; `merged` sends all text in one delta."""
         # One entry more than asked for: a client that has the end already gets it once more.
         reading = _Reading(question_id, user_id, merged, after, number=max(0, after - 1))
         async with self._hub.wake_up(question_id) as news:
-            async for chunk in self._follow(reading, news):
-                yield chunk
+            while not (reading.is_done or self._is_draining):
+                if chunk := await self._next(reading, news):
+                    reading.silence = 0.0
+                    yield chunk
+        if not reading.is_done:
+            yield frames.RECONNECT
 
-    async def _follow(self, reading: _Reading, news: asyncio.Event) -> AsyncIterator[bytes]:
-        silence = 0.0
-        while not self._is_draining:
+    async def _next(self, reading: _Reading, news: asyncio.Event) -> bytes:
+        """What the log has once there is news; without news, what to send in its place."""
+        pause = self._settings.persist_grace if reading.end else CHECK_INTERVAL
+        if await _happens(news, pause):
             news.clear()
-            if chunk := b"".join(self._take(reading, await self._news(reading))):
-                silence = 0.0
-                yield chunk
-            if reading.is_done:
-                return
-            pause = self._settings.persist_grace if reading.end else CHECK_INTERVAL
-            if await _happens(news, pause):
-                continue
-            silence += pause
-            if chunk := await self._after_silence(reading, silence):
-                silence = 0.0
-                yield chunk
-            if reading.is_done:
-                return
-        yield frames.RECONNECT
+            return b"".join(self._take(reading, await self._news(reading)))
+        reading.silence += pause
+        return await self._after_silence(reading)
 
     async def _news(self, reading: _Reading) -> list[str]:
         try:
@@ -98,25 +96,22 @@ class AnswerStreams:
         chunks = []
         for entry in entries:
             reading.number += 1
-            kind, data = split_entry(entry)
-            if kind is EntryKind.END:
+            kind, _, data = entry.partition(" ")
+            if kind == _END:
                 reading.end = data
                 chunks += self._held(reading, reading.number - 1)
-            elif kind is EntryKind.STORED:
+            elif kind == _STORED:
                 reading.is_stored = True
-            elif reading.number > reading.after:
-                chunks += self._pass_on(reading, kind, data)
+            elif reading.number > reading.after and not (kind == _DELTA and self._keep(reading, data)):
+                chunks.append(frames.frame(kind, data, reading.number))
         if reading.end and reading.is_stored:
             chunks.append(self._end(reading))
         return chunks
 
-    def _pass_on(self, reading: _Reading, kind: EntryKind, data: str) -> list[bytes]:
-        if kind is EntryKind.DELTA:
-            if reading.is_merged:
-                reading.held.append(data)
-                return []
-            reading.sent.append(data)
-        return [frames.frame(kind, data, reading.number)]
+    def _keep(self, reading: _Reading, delta: str) -> bool:
+        """Keep a delta's text; True if it is held back."""
+        (reading.held if reading.is_merged else reading.sent).append(delta)
+        return reading.is_merged
 
     def _held(self, reading: _Reading, number: int) -> list[bytes]:
         if not reading.held:
@@ -129,12 +124,12 @@ class AnswerStreams:
         number = reading.number - 1 if reading.is_stored else reading.number
         return frames.end_frame(str(reading.end), number, persisted=reading.is_stored)
 
-    async def _after_silence(self, reading: _Reading, silence: float) -> bytes:
+    async def _after_silence(self, reading: _Reading) -> bytes:
         """What to send when nothing came: the end without `stored`, the stored rest, a heartbeat, or nothing."""
         if reading.end:
             return self._end(reading)
         # A log that was lost may have been begun anew, shorter than what was read: then the store knows the end.
-        is_long = silence >= self._settings.heartbeat
+        is_long = reading.silence >= self._settings.heartbeat
         if (is_long or await self._is_lost(reading.question_id)) and (chunk := await self._from_store(reading)):
             return chunk
         return frames.HEARTBEAT if is_long else b""
@@ -172,6 +167,8 @@ class AnswerStreams:
 
 
 async def _happens(event: asyncio.Event, timeout: float) -> bool:  # noqa: ASYNC109 - a pause, not a limit
+    if event.is_set():
+        return True
     try:
         async with asyncio.timeout(timeout):
             await event.wait()

@@ -1,10 +1,9 @@
 """One answer from plan to end: gather, evidence, text, citations, outcome; resumed where a dead worker stopped."""
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 from uuid import UUID
 
 from citewire.contracts.answers import DoneFrame, EntryKind, SourcesFrame
@@ -18,9 +17,8 @@ from generator.evidence import Budget, build_evidence, collect_legs, failed_kbs,
 from generator.outcome import done_frame, finished_interaction, milliseconds
 from generator.resume import read_written
 from generator.settings import Settings
+from generator.stopping import Stopped, Stopping
 from generator.write import TextWriter, WriteRefused
-
-T = TypeVar("T")
 
 # Seconds kept back from an answer's time for its end: citations, log, outcome.
 END_RESERVE = 0.5
@@ -49,7 +47,7 @@ class Answering:
         self._gatherer = gatherer
         self._writer = writer
         self._settings = settings
-        self._running: dict[UUID, asyncio.Event] = {}
+        self._running: dict[UUID, Stopping] = {}
 
     def stop(self, question_id: UUID) -> None:
         """Stop an answer that runs here; others are none of our business."""
@@ -73,7 +71,7 @@ class Answering:
         with contextlib.suppress(_TakenOver):
             await self._finish(plan, lease, written.sources, written.text, done)
 
-    async def _answer(self, plan: RetrievalPlanned, lease: Lease, stopping: asyncio.Event) -> None:
+    async def _answer(self, plan: RetrievalPlanned, lease: Lease, stopping: Stopping) -> None:
         written = read_written(lease.entries)
         if written.done is not None:
             await self._finish(plan, lease, written.sources, written.text, written.done)
@@ -83,15 +81,17 @@ class Answering:
         text = TextWriter(self._log, lease, written.text, self._settings.write_window)
         claims: list[Claim] = []
         status = await self._write(plan, frame, text, claims, stopping)
-        cited = collect_citations(text.text, claims, frame.sources)
+        cited = collect_citations(text.whole, claims, frame.sources)
         done = done_frame(plan, frame, status, cited, _timings(plan, found_at))
-        await self._finish(plan, lease, frame, text.text, done)
+        await self._finish(plan, lease, frame, text.whole, done, rest=text.rest)
 
-    async def _find_sources(self, plan: RetrievalPlanned, lease: Lease, stopping: asyncio.Event) -> SourcesFrame:
+    async def _find_sources(self, plan: RetrievalPlanned, lease: Lease, stopping: Stopping) -> SourcesFrame:
         settings = self._settings
         wait = min(seconds_left(plan.deadline) * settings.gather_share, settings.gather_limit)
-        gathering = self._gatherer.gather(plan.question_id, plan.kb_ids, now() + timedelta(seconds=wait))
-        found = await _unless_stopped(gathering, stopping) or {}
+        until, found = now() + timedelta(seconds=wait), {}
+        with contextlib.suppress(Stopped):
+            async with stopping.interrupting():
+                found = await self._gatherer.gather(plan.question_id, plan.kb_ids, until)
         budget = Budget(settings.characters_per_kb, settings.characters, settings.tokens, settings.max_sources)
         frame = _sources_frame(plan, found, budget)
         _check(await self._log.append(lease, [encode_entry(EntryKind.SOURCES, frame)]), stopping)
@@ -103,33 +103,39 @@ class Answering:
         frame: SourcesFrame,
         text: TextWriter,
         claims: list[Claim],
-        stopping: asyncio.Event,
+        stopping: Stopping,
     ) -> InteractionStatus:
         """Write the text until it ends, the client stops it, or its time is over."""
-        if stopping.is_set():
-            return InteractionStatus.STOPPED
-        writing = text.write_all(self._writer.write(plan, frame.sources, claims))
         try:
-            async with asyncio.timeout(max(0.0, seconds_left(plan.deadline) - END_RESERVE)):
-                await _unless_stopped(writing, stopping)
+            async with stopping.interrupting(max(0.0, seconds_left(plan.deadline) - END_RESERVE)):
+                await text.write_all(self._writer.write(plan, frame.sources, claims))
         except TimeoutError:
             return InteractionStatus.INCOMPLETE
+        except Stopped:
+            return InteractionStatus.STOPPED
         except WriteRefused as refused:
             _check(refused.outcome, stopping)
-        return InteractionStatus.STOPPED if stopping.is_set() else InteractionStatus.FINISHED
+        return InteractionStatus.STOPPED if stopping.is_set else InteractionStatus.FINISHED
 
-    async def _finish(
-        self, plan: RetrievalPlanned, lease: Lease, frame: SourcesFrame | None, text: str, done: DoneFrame
+    async def _finish(  # noqa: PLR0913 - what an outcome is made of
+        self,
+        plan: RetrievalPlanned,
+        lease: Lease,
+        frame: SourcesFrame | None,
+        text: str,
+        done: DoneFrame,
+        *,
+        rest: Sequence[str] = (),
     ) -> None:
         """End the log, then tell the persister: only an ended log can be marked as stored."""
-        outcome = await self._log.append(lease, [encode_entry(EntryKind.END, done)], is_end=True)
+        outcome = await self._log.append(lease, [*rest, encode_entry(EntryKind.END, done)], is_end=True)
         if outcome is AppendOutcome.FENCED:
             raise _TakenOver
         await self._bus.publish(finished_interaction(plan, frame, text, done, now()))
 
     @contextlib.contextmanager
-    def _stoppable(self, lease: Lease) -> Generator[asyncio.Event]:
-        stopping = self._running[lease.question_id] = asyncio.Event()
+    def _stoppable(self, lease: Lease) -> Generator[Stopping]:
+        stopping = self._running[lease.question_id] = Stopping()
         if lease.is_stopped:
             stopping.set()
         try:
@@ -142,27 +148,12 @@ class _TakenOver(Exception):  # noqa: N818 - somebody else's work now, not a fau
     """Another worker holds the answer."""
 
 
-def _check(outcome: int | AppendOutcome, stopping: asyncio.Event) -> None:
+def _check(outcome: int | AppendOutcome, stopping: Stopping) -> None:
     """A log that was lost takes nothing, and the answer goes on without it; an ended one is somebody else's."""
     if outcome is AppendOutcome.STOPPED:
         stopping.set()
     elif outcome in {AppendOutcome.FENCED, AppendOutcome.ENDED}:
         raise _TakenOver
-
-
-async def _unless_stopped(work: Coroutine[Any, Any, T], stopping: asyncio.Event) -> T | None:
-    """The work's result; None when the client stopped it first."""
-    working = asyncio.create_task(work)
-    watching = asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        watching.cancel()
-        if not working.done():
-            working.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await working
-    return None if working.cancelled() else working.result()
 
 
 def _sources_frame(plan: RetrievalPlanned, found: dict[str, SegmentsFound], budget: Budget) -> SourcesFrame:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,9 +16,11 @@ from citewire.contracts.events import SegmentsFound
 from citewire.contracts.streams import SEGMENTS
 from citewire.runtime.bus import Bus, seconds_left
 
-# The stream stores a message a moment after it was accepted, so one look can miss what the subscription
-# missed too: look again at growing intervals, in seconds. Real searches take longer than the first.
-LOOK_AFTER = (0.004, 0.016, 0.064, 0.25, 1.0)
+# What came before this process listened, or was dropped here, is still in the stream: seconds until each look.
+LOOK_AFTER = (0.5, 1.0)
+# Results that come before their question's plan wait for it, up to so many bytes and seconds.
+EARLY_BYTES = 16 * 1024 * 1024
+EARLY_LIFE = 30.0
 
 
 @dataclass
@@ -26,10 +29,10 @@ class _Gathering:
     found: dict[str, SegmentsFound] = field(default_factory=dict)
     complete: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def take(self, message: Msg) -> None:
+    def take(self, payload: bytes) -> None:
         """Keep the first result of each knowledge base that is waited for."""
         try:
-            result = SegmentsFound.model_validate_json(message.data)
+            result = SegmentsFound.model_validate_json(payload)
         except ValidationError:
             # Not a result: the server's word that a look has ended.
             return
@@ -40,38 +43,68 @@ class _Gathering:
             self.complete.set()
 
 
+class _Early:
+    """Results of questions that are not gathered here yet, and most of which never will be."""
+
+    def __init__(self) -> None:
+        self._payloads: dict[str, list[bytes]] = {}
+        self._order: deque[tuple[float, str, int]] = deque()
+        self._bytes = 0
+
+    def keep(self, question_id: str, payload: bytes) -> None:
+        """Keep a result, at the cost of the oldest."""
+        now = asyncio.get_running_loop().time()
+        self._payloads.setdefault(question_id, []).append(payload)
+        self._order.append((now, question_id, len(payload)))
+        self._bytes += len(payload)
+        while self._order and (self._bytes > EARLY_BYTES or self._order[0][0] < now - EARLY_LIFE):
+            _, oldest, size = self._order.popleft()
+            self._bytes -= size
+            self._payloads.pop(oldest, None)
+
+    def take(self, question_id: str) -> list[bytes]:
+        """The results of a question, which are kept no longer."""
+        return self._payloads.pop(question_id, [])
+
+
 class Gatherer:
-    """Gathers over NATS; looks of all questions are answered on one inbox."""
+    """Gathers over NATS, with one subscription for the results of all questions and one for all looks."""
 
     def __init__(self, bus: Bus) -> None:
         self._client = bus.client
         self._inbox = bus.client.new_inbox()
         self._gathering: dict[str, _Gathering] = {}
+        self._early = _Early()
 
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator["Gatherer"]:
-        """Listen for answers to looks until the block ends."""
-        subscription = await self._client.subscribe(f"{self._inbox}.*", cb=self._take_look)
+        """Listen for results until the block ends."""
+        subscriptions = [
+            await self._client.subscribe(f"{SegmentsFound.subject}.*.*", cb=self._take_live),
+            await self._client.subscribe(f"{self._inbox}.*", cb=self._take_look),
+        ]
         try:
             yield self
         finally:
             if not self._client.is_closed:
-                await subscription.unsubscribe()
+                for subscription in subscriptions:
+                    await subscription.unsubscribe()
 
     async def gather(self, question_id: UUID, kb_ids: Sequence[str], until: datetime) -> dict[str, SegmentsFound]:
         """The results by knowledge base, those that came before `until`."""
         if not kb_ids:
             return {}
-        gathering = self._gathering[str(question_id)] = _Gathering(set(kb_ids))
-        subscription = await self._client.subscribe(_subject(question_id), cb=gathering.take)
+        name = str(question_id)
+        gathering = self._gathering[name] = _Gathering(set(kb_ids))
+        for payload in self._early.take(name):
+            gathering.take(payload)
         try:
-            await self._complete(gathering, question_id, until)
+            await self._complete(gathering, name, until)
         finally:
-            self._gathering.pop(str(question_id), None)
-            await subscription.unsubscribe()
+            self._gathering.pop(name, None)
         return gathering.found
 
-    async def _complete(self, gathering: _Gathering, question_id: UUID, until: datetime) -> None:
+    async def _complete(self, gathering: _Gathering, question_id: str, until: datetime) -> None:
         looks = 0
         while not gathering.complete.is_set() and (left := seconds_left(until)) > 0:
             pause = LOOK_AFTER[min(looks, len(LOOK_AFTER) - 1)]
@@ -79,18 +112,21 @@ class Gatherer:
                 looks += 1
                 await self._look(question_id)
 
-    async def _look(self, question_id: UUID) -> None:
+    async def _look(self, question_id: str) -> None:
         """Ask the stream for the last message of each knowledge base of a question, in one request."""
-        request = json.dumps({"multi_last": [_subject(question_id)]}).encode()
+        request = json.dumps({"multi_last": [f"{SegmentsFound.subject}.{question_id}.*"]}).encode()
         await self._client.publish(f"$JS.API.DIRECT.GET.{SEGMENTS}", request, f"{self._inbox}.{question_id}")
+
+    async def _take_live(self, message: Msg) -> None:
+        question_id = message.subject.rsplit(".", 2)[1]
+        if (gathering := self._gathering.get(question_id)) is not None:
+            gathering.take(message.data)
+        else:
+            self._early.keep(question_id, message.data)
 
     async def _take_look(self, message: Msg) -> None:
         if (gathering := self._gathering.get(message.subject.rpartition(".")[2])) is not None:
-            await gathering.take(message)
-
-
-def _subject(question_id: UUID) -> str:
-    return f"{SegmentsFound.subject}.{question_id}.*"
+            gathering.take(message.data)
 
 
 async def _happens(event: asyncio.Event, timeout: float) -> bool:  # noqa: ASYNC109 - a pause, not a limit

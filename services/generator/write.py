@@ -19,7 +19,10 @@ class WriteRefused(Exception):  # noqa: N818 - the log's answer, not a fault
 
 
 class TextWriter:
-    """Appends deltas in batches, never one round trip per delta; `text` is what the log holds."""
+    """Appends deltas in batches, never one round trip per delta.
+
+    `text` is what the log holds; `rest` is what it does not hold yet, to be written with the end.
+    """
 
     def __init__(self, log: AnswerLog, lease: Lease, written: str, window: float) -> None:
         self._log = log
@@ -28,23 +31,44 @@ class TextWriter:
         self._pending: list[str] = []
         self._is_complete = False
         self._arrived = asyncio.Event()
+        # Pieces that may be left for the end, so that the last of them need no write of their own.
+        self._left = 0
         # What an earlier holder of the lease wrote already; the same pieces come again and are skipped.
         self._skip = len(written)
         self.text = written
 
     async def write_all(self, pieces: AsyncIterator[str]) -> None:
-        """Write pieces as they come until they end; raises WriteRefused when the log takes no more."""
+        """Write pieces as they come, all but the last; raises WriteRefused when the log takes no more."""
         flushing = asyncio.create_task(self._flush_until_complete())
         try:
             async for piece in pieces:
                 self._offer(piece)
                 if flushing.done():
                     break
+            self._left = MAX_BATCH
         finally:
+            # What has been produced is written even when producing failed or was stopped.
             self._is_complete = True
             self._arrived.set()
-            # What has been produced is written even when producing failed or was stopped.
+            await self._end(flushing)
+
+    async def _end(self, flushing: "asyncio.Task[None]") -> None:
+        try:
             await flushing
+        except WriteRefused:
+            # What follows a gap is no rest of the text.
+            self._pending.clear()
+            raise
+
+    @property
+    def rest(self) -> list[str]:
+        """Log entries for the pieces that the end takes with it."""
+        return [encode_delta(piece) for piece in self._pending]
+
+    @property
+    def whole(self) -> str:
+        """The text with its rest."""
+        return self.text + "".join(self._pending)
 
     def _offer(self, piece: str) -> None:
         fresh = piece[self._skip :]
@@ -54,7 +78,7 @@ class TextWriter:
             self._arrived.set()
 
     async def _flush_until_complete(self) -> None:
-        while not (self._is_complete and not self._pending):
+        while not self._is_complete or len(self._pending) > self._left:
             await self._arrived.wait()
             self._arrived.clear()
             await self._flush()

@@ -96,13 +96,13 @@ class EmbeddingBacklog:
     async def _wake(self, embedder: Embedder) -> None:
         """Have a model loaded before the first question needs it."""
         if embedder.name not in self._awake:
-            await embedder.query("wake up")
+            await embedder.passages(["wake up"])
             self._awake.add(embedder.name)
 
     async def _space(self, stored: StoredKb, embedder: Embedder) -> Space | None:
         if (space := await self._find(stored, embedder)) is not None:
             return space
-        dimension = embedder.dimension or len(await embedder.query("dimension"))
+        dimension = embedder.dimension or len((await embedder.passages(["dimension"]))[0])
         if dimension > MAX_DIMENSION:
             raise EmbedderUnavailable(f"its vectors have {dimension} numbers; {MAX_DIMENSION} can be searched")
         await self._vectors.open_space(stored.uid, stored.kb.embedder, embedder.name, dimension)

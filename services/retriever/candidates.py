@@ -8,7 +8,7 @@ from citewire.contracts.retrieval import RetrievalSettings
 from citewire.text.scripts import Script, script_of
 from retriever.index.fusion import Fused, fuse
 from retriever.passages import Hit, LocatedChunk
-from retriever.similarity import similarity
+from retriever.similarity import Evidence, evidence_of_both, evidence_of_vectors, evidence_of_words
 
 
 @dataclass(frozen=True)
@@ -21,25 +21,58 @@ class Candidate:
     reranked: float | None = None
 
 
-def dense_share(question: str, searched: Script | None, coverage: float, settings: RetrievalSettings) -> float:
-    """The vectors' share of a fused score, for a question to a knowledge base of which a `coverage` is embedded.
+@dataclass(frozen=True)
+class Found:
+    """What the legs found for one query, each best first, and how to put it together.
 
-    As long as some chunks have no vector, having none must not count against them.
+    `share` is the vectors' part of a fused score; `crosses` says that the question is in another script than the
+    knowledge base.
+    """
+
+    words: Sequence[Hit]
+    nearest: Sequence[Hit]
+    share: float
+    crosses: bool
+
+    def ranking(self, limit: int) -> list[Fused]:
+        """One ranking of the chunks that either leg found."""
+        return fuse(self.words, self.nearest, self.share if self.nearest else 0.0, limit)
+
+    def evidence(self, coverage: float) -> Evidence:
+        """How good the best is, given the share of the query's terms that the best chunk by words has."""
+        if not self.nearest:
+            return evidence_of_words(coverage)
+        if self.crosses:
+            return evidence_of_vectors(self.share, self.nearest)
+        return evidence_of_both(coverage, self.nearest)
+
+
+def put_together(question: str, words: Sequence[Hit], dense: "Dense", settings: RetrievalSettings) -> Found:
+    """The legs of one query.
+
+    As long as some chunks have no vector, the vectors weigh less, so that having none does not count against a chunk.
     """
     asked = script_of(question)
-    differ = asked is not None and searched is not None and asked != searched
-    return coverage * (settings.cross_script_dense_weight if differ else settings.dense_weight)
+    crosses = asked is not None and dense.script is not None and asked != dense.script
+    weight = settings.cross_script_dense_weight if crosses else settings.dense_weight
+    return Found(words, dense.nearest, dense.coverage * weight, crosses)
 
 
-def rank(lexical: Sequence[Hit], dense: Sequence[Hit], share: float, limit: int) -> list[Fused]:
-    """One ranking of the chunks that either leg found; `share` is the vectors' part of the score."""
-    return fuse(lexical, dense, share if dense else 0.0, limit)
+@dataclass(frozen=True)
+class Dense:
+    """What the dense leg found for one query, the part of the knowledge base that it knows, and its main script."""
+
+    nearest: Sequence[Hit]
+    coverage: float
+    script: Script | None
 
 
-def place(ranking: Sequence[Fused], places: Mapping[int, LocatedChunk]) -> list[Candidate]:
+def place(ranking: Sequence[Fused], places: Mapping[int, LocatedChunk], evidence: Evidence) -> list[Candidate]:
     """The ranking without what is no longer searched."""
     return [
-        Candidate(fused, places[fused.chunk_id], similarity(fused)) for fused in ranking if fused.chunk_id in places
+        Candidate(fused, places[fused.chunk_id], evidence.similarity(fused.score))
+        for fused in ranking
+        if fused.chunk_id in places
     ]
 
 

@@ -54,7 +54,21 @@ class Register:
             raise TransientError(f"register: {error!r}") from error
         return kbs
 
+    async def show(self, kb: KnowledgeBase) -> None:
+        """Refresh, and return once this process sees these settings or later ones; raises TransientError."""
+        await self.refresh()
+        try:
+            await self._registry.wait_until(
+                lambda kbs: kb.kb_id not in kbs or kbs[kb.kb_id].revision >= kb.revision,
+            )
+        except TimeoutError as error:
+            raise TransientError("the register of knowledge bases is late") from error
+
     async def _put_if_newer(self, kb: KnowledgeBase, seen: KnowledgeBase | None) -> None:
+        # Looked at again: what another task or replica wrote meanwhile, such as a revoked access, must stay.
+        now = self._registry.entries.get(kb.kb_id)
+        if now is not None and now.created_at == kb.created_at and now.revision > kb.revision:
+            return
         is_other = seen is None or seen.created_at != kb.created_at
         if is_other or (seen != kb and seen is not None and seen.revision <= kb.revision):
             await self._registry.put(kb.kb_id, kb)

@@ -13,7 +13,8 @@ from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.retrieval import RetrievalMode, resolve_rse_params
 from citewire.runtime.errors import invalid
-from retriever.candidates import Candidate, dense_share, explain, place, rank
+from citewire.text.tokenizer import tokenize
+from retriever.candidates import Candidate, Dense, explain, place, put_together
 from retriever.dense import DenseLeg, DenseResult
 from retriever.index.follower import IndexFollower, OpenIndex
 from retriever.index.lexical import LexicalIndex
@@ -22,6 +23,7 @@ from retriever.passages import Hit, Limits, select_segments
 from retriever.register import Register
 from retriever.rerank import RerankLeg
 from retriever.runs import choose_runs
+from retriever.similarity import coverage
 from retriever.store.passages import PassageStore
 
 UNKNOWN = "unknown knowledge base"
@@ -143,13 +145,20 @@ class Searcher:
         dense: DenseResult,
     ) -> list[list[Candidate]]:
         """Each query's candidates that stand in a document's searched version, whatever the indexes say."""
-        coverage = min(1.0, dense.ready / dense.total) if dense.total else 0.0
-        rankings = [
-            rank(words, near, dense_share(query.query, dense.script, coverage, kb.retrieval), CANDIDATES)
-            for query, words, near in zip(queries, lexical, dense.rankings, strict=True)
+        known = min(1.0, dense.ready / dense.total) if dense.total else 0.0
+        found = [
+            put_together(query.query, words, Dense(nearest, known, dense.script), kb.retrieval)
+            for query, words, nearest in zip(queries, lexical, dense.rankings, strict=True)
         ]
+        rankings = [each.ranking(CANDIDATES) for each in found]
         places = await self._passages.locate(uid, {fused.chunk_id for ranking in rankings for fused in ranking})
-        return [place(ranking, places) for ranking in rankings]
+        best = [next((hit.chunk_id for hit in words if hit.chunk_id in places), None) for words in lexical]
+        texts = await self._passages.texts(chunk_id for chunk_id in best if chunk_id is not None)
+        shares = [_coverage(query, texts.get(chunk_id or 0, "")) for query, chunk_id in zip(queries, best, strict=True)]
+        return [
+            place(ranking, places, each.evidence(share))
+            for ranking, each, share in zip(rankings, found, shares, strict=True)
+        ]
 
     async def _read(
         self, kb: KnowledgeBase, uid: UUID, asked: Asked, rankings: Sequence[Sequence[Candidate]]
@@ -163,6 +172,10 @@ class Searcher:
 def _with_context(query: SearchQuery) -> str:
     """What is embedded of a query: with the question before it, if it refers to that."""
     return f"{query.context[-1]}\n{query.query}" if query.context else query.query
+
+
+def _coverage(query: SearchQuery, text: str) -> float:
+    return coverage(query_weights(query), set(tokenize(text)))
 
 
 def _lexical_leg(kb: KnowledgeBase, ready: int, hits: int, elapsed_ms: float) -> Leg:

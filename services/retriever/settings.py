@@ -13,7 +13,10 @@ from retriever.reranking.settings import RerankerSettings
 class Settings(BaseSettings):
     """`CITEWIRE_RETRIEVER_…`, and the Postgres server that the owners of data share."""
 
-    model_config = SettingsConfigDict(env_prefix="CITEWIRE_RETRIEVER_", frozen=True, extra="ignore")
+    # A key among the embedders must not be shown when something beside it is wrong.
+    model_config = SettingsConfigDict(
+        env_prefix="CITEWIRE_RETRIEVER_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     postgres_url: str = Field(
         default="postgresql://citewire@127.0.0.1:5432/citewire", validation_alias="CITEWIRE_POSTGRES_URL"

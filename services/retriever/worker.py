@@ -7,6 +7,7 @@ input does, so it never outlives its parent. One piece of work at a time.
 import asyncio
 import contextlib
 import pickle
+import signal
 import struct
 import sys
 from types import TracebackType
@@ -65,8 +66,6 @@ class Worker:
                 reply = await self._ask(pickle.dumps((job, values)), limit)
         except TimeoutError as error:
             raise WorkerDied(f"it took longer than {limit:.0f} s") from error
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise WorkerDied("the process that did it ended without a word") from error
         return pickle.loads(reply)  # noqa: S301 - from our own child
 
     async def _ask(self, request: bytes, limit: float) -> bytes:
@@ -76,6 +75,10 @@ class Worker:
         try:
             async with asyncio.timeout(limit):
                 return await _exchange(process, request)
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            was_stopped = self._process is not process
+            await self._end()
+            raise WorkerDied(_last_words(None if was_stopped else process.returncode)) from error
         except BaseException:
             # A child whose reply was not taken would give it to the next request.
             await self._end()
@@ -87,6 +90,17 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def _last_words(code: int | None) -> str:
+    """Why a child ended in the middle of its work, by how it ended."""
+    if code == -signal.SIGKILL:
+        # The kernel does so when memory runs out; nobody else has a reason to.
+        return "it took more memory than there is"
+    if code in {-signal.SIGABRT, -signal.SIGTRAP}:
+        # Libraries in C end their process where they get no more memory.
+        return "its reader gave up, most likely for want of memory"
+    return "the process that did it ended without a word"
 
 
 async def _start() -> asyncio.subprocess.Process:

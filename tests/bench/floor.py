@@ -114,8 +114,7 @@ class Floor:
         del self._gathering[question], self._results[question]
         messages = self._messages
         await self._append(question, epoch, "0", about(messages.sources.encode(), question).decode())
-        await self._append(question, epoch, "0", *messages.deltas)
-        await self._append(question, epoch, "1", about(messages.end.encode(), question).decode())
+        await self._append(question, epoch, "1", *messages.deltas, about(messages.end.encode(), question).decode())
         await self._publish("qa.v1.interaction.finished.web", messages.outcome, question)
 
     async def take_result(self, message: Msg) -> None:

@@ -14,6 +14,7 @@ from bench.corpus import Corpus
 from bench.retriever_parts import KB_ID, Accounts, Parts
 from citewire.contracts.evidence import SearchQuery
 from citewire.contracts.identity import Role, User
+from citewire.runtime.provision import INGESTER
 from retriever.contents import Unreadable
 from retriever.dense import DenseLeg
 from retriever.embedding import e5
@@ -23,8 +24,6 @@ from retriever.index.terms import query_weights
 from retriever.search import CANDIDATES, Asked
 from retriever.store.vectors import EXACT_ROWS, Space
 
-# As many documents are read at the same time as the service does.
-READERS = 2
 WARM_UP = 20
 # Vectors that are stored in one step.
 VECTOR_BATCH = 2000
@@ -58,7 +57,10 @@ class Searches:
 
 
 async def ingest(parts: Parts, indexes: IndexFollower, corpus: Corpus, chunks: int) -> Work:
-    """Files to searchable chunks, through all steps but the bus, until there are so many."""
+    """Files to searchable chunks, through all steps but the bus, until there are so many.
+
+    As many documents at a time as the service takes.
+    """
     accounts, started = Accounts(), time.perf_counter()
     numbers = itertools.count()
     stored = 0
@@ -72,7 +74,7 @@ async def ingest(parts: Parts, indexes: IndexFollower, corpus: Corpus, chunks: i
             stored += taken
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(READERS):
+        for _ in range(INGESTER.workers):
             group.create_task(take())
     return Work(stored, time.perf_counter() - started, accounts.spent())
 
@@ -156,10 +158,9 @@ async def search_vectors(parts: Parts, questions: Sequence[str]) -> Searches:
     leg = DenseLeg(parts.vectors, parts.embedders)
 
     async def search(question: str) -> None:
-        prepared = await leg.prepare(stored.uid, BUNDLED, [question])
-        (hits,) = await leg.search(stored.uid, prepared, CANDIDATES, None)
-        if len(hits) < CANDIDATES:
-            raise SystemExit(f"{len(hits)} hits: {prepared.skipped or prepared.error}")
+        found = await leg.search(stored.uid, BUNDLED, [question], CANDIDATES, None)
+        if len(found.rankings[0]) < CANDIDATES:
+            raise SystemExit(f"{len(found.rankings[0])} hits: {found.skipped or found.error}")
 
     return await _timed(search, questions)
 

@@ -89,7 +89,7 @@ async def test_b04_a_poison_message_stops_nobody_and_is_kept(other_service: Clie
     subjects = (
         "qa.v1.question.asked.after",
         "qa.v1.retrieval.planned",
-        "qa.v1.retrieval.requested.handbook",
+        "qa.v1.retrieval.requested.default.handbook",
         "qa.v1.interaction.finished.poison",
         "kb.v1.document.submitted.handbook",
     )

@@ -20,6 +20,7 @@ from citewire.contracts.requests import (
 )
 from citewire.contracts.streams import DEAD_LETTER_SUBJECT, KB_BUCKET
 from citewire.runtime.bus import Bus
+from citewire.runtime.database import open_database
 from citewire.runtime.errors import Refusal
 from citewire.runtime.registry import watch
 from embedded.servers import ServerUrls
@@ -157,6 +158,41 @@ async def test_documents_are_listed_by_status(stage: Stage) -> None:
     failed = await stage.bus.ask(ListDocuments(user=ADMIN, kb_id="kb", status=DocumentStatus.FAILED))
 
     assert [document.file_name for document in failed.documents] == ["bad.pdf"]
+
+
+async def embed(database: str, document: Document, chunks: int) -> None:
+    """Note so many vectors of a document, as the embedder of its knowledge base does."""
+    async with open_database(database) as opened:
+        await opened.execute(
+            """
+            WITH space AS (
+                INSERT INTO knowledge.spaces (kb_uid, embedder, model, dimension)
+                SELECT kb_uid, embedder, 'any', 3 FROM knowledge.kbs WHERE kb_id = 'kb' RETURNING space_id
+            )
+            INSERT INTO knowledge.embedded (space_id, doc_id, version, chunks) SELECT space_id, $1, $2, $3 FROM space
+            """,
+            document.doc_id,
+            document.version,
+            chunks,
+        )
+
+
+async def test_a_document_is_embedded_when_all_its_chunks_have_vectors(stage: Stage, database: str) -> None:
+    document = await stage.add("price.txt", b"The ticket costs ten francs.")
+    await embed(database, document, document.chunks)
+
+    embedded = await stage.settled(document.doc_id)
+    listed = await stage.bus.ask(ListDocuments(user=ADMIN, kb_id="kb", status=DocumentStatus.EMBEDDED))
+
+    assert (embedded.status, embedded.embedded) == (DocumentStatus.EMBEDDED, document.chunks)
+    assert listed.documents == (embedded,)
+
+
+async def test_a_document_that_lacks_vectors_in_the_newest_space_is_only_indexed(stage: Stage, database: str) -> None:
+    document = await stage.add("price.txt", b"The ticket costs ten francs.")
+    await embed(database, document, 0)
+
+    assert (await stage.settled(document.doc_id)).status is DocumentStatus.INDEXED
 
 
 async def test_a_failed_upload_is_announced_with_its_reason(stage: Stage) -> None:

@@ -15,9 +15,11 @@ from citewire.contracts.events import InteractionFinished, RetrievalPlanned, Seg
 from citewire.contracts.evidence import Source
 from citewire.contracts.sessions import Interaction, InteractionStatus
 from citewire.contracts.streams import OUTCOMES
+from citewire.contracts.streams import SEGMENTS as SEGMENTS_STREAM
 from citewire.runtime.answer_log import AnswerLog, encode_delta, split_entry
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
+from generator import gather
 from generator.answer import Answering, Gathers, Writes
 from generator.citations.collect import Claim
 from generator.extractive import ExtractiveWriter
@@ -447,31 +449,57 @@ async def test_b15_a_missing_and_a_failed_knowledge_base_are_named(bus: Bus, ans
     assert interaction.sources != ()
 
 
-async def test_results_from_before_the_subscription_are_found(bus: Bus, gatherer: Gatherer) -> None:
+async def test_results_from_before_the_subscription_are_found(bus: Bus) -> None:
     question_id = uuid4()
     for kb_id in ("a", "b"):
         await bus.publish(found(question_id, kb_id, segment(f"in {kb_id}", kb_id=kb_id)))
 
-    results = await gatherer.gather(question_id, ["a", "b"], now() + timedelta(seconds=20))
+    async with Gatherer(bus).listening() as gatherer:
+        results = await gatherer.gather(question_id, ["a", "b"], now() + timedelta(seconds=20))
 
     assert {kb_id: result.segments[0].text for kb_id, result in results.items()} == {"a": "in a", "b": "in b"}
 
 
+async def test_a03_results_that_come_before_their_plan_need_no_look_at_the_stream(bus: Bus, gatherer: Gatherer) -> None:
+    question_id = uuid4()
+    await bus.publish(found(question_id, "a"))
+    await bus.client.flush()
+    await bus.js.purge_stream(SEGMENTS_STREAM)
+
+    results = await gatherer.gather(question_id, ["a"], now() + timedelta(seconds=20))
+
+    assert sorted(results) == ["a"]
+
+
+async def test_early_results_are_bounded_and_the_stream_still_has_them(
+    bus: Bus, gatherer: Gatherer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "EARLY_BYTES", 5000)
+    questions = [uuid4() for _ in range(40)]
+    for question_id in questions:
+        await bus.publish(found(question_id, "a", segment("x" * 100)))
+    await bus.client.flush()
+    kept = sum(len(payload) for payloads in gatherer._early._payloads.values() for payload in payloads)
+
+    results = await gatherer.gather(questions[0], ["a"], now() + timedelta(seconds=20))
+
+    assert 0 < kept <= 5000
+    assert sorted(results) == ["a"]
+
+
 async def gathering(
-    bus: Bus, gatherer: Gatherer, question_id: UUID, kb_ids: list[str]
+    gatherer: Gatherer, question_id: UUID, kb_ids: list[str]
 ) -> "asyncio.Task[dict[str, SegmentsFound]]":
-    """A gathering whose subscription has been sent."""
-    before = len(bus.client._subs)
+    """A gathering that waits."""
     deadline = now() + timedelta(seconds=20)
     task = asyncio.create_task(gatherer.gather(question_id, kb_ids, deadline))
-    await until(lambda: len(bus.client._subs) > before)
-    await bus.client.flush()
+    await until(lambda: str(question_id) in gatherer._gathering)
     return task
 
 
 async def test_the_first_result_of_a_knowledge_base_counts_and_others_are_ignored(bus: Bus, gatherer: Gatherer) -> None:
     question_id = uuid4()
-    task = await gathering(bus, gatherer, question_id, ["a", "b"])
+    task = await gathering(gatherer, question_id, ["a", "b"])
 
     for text in ("first", "second"):
         result = found(question_id, "a", segment(text))
@@ -486,7 +514,7 @@ async def test_the_first_result_of_a_knowledge_base_counts_and_others_are_ignore
 
 async def test_an_unreadable_result_is_ignored(bus: Bus, gatherer: Gatherer) -> None:
     question_id = uuid4()
-    task = await gathering(bus, gatherer, question_id, ["a"])
+    task = await gathering(gatherer, question_id, ["a"])
 
     await bus.publish_raw(f"{SegmentsFound.subject}.{question_id}.a", b"{bad json", str(uuid4()))
     await bus.publish_raw(

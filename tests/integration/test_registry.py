@@ -51,6 +51,17 @@ async def test_a_change_shows_in_every_mirror(bus: Bus, bucket: str) -> None:
         assert other.entries["a"] == entry("second")
 
 
+async def test_a_mirror_is_waited_for_until_it_shows_what_is_looked_for(bus: Bus, bucket: str) -> None:
+    async with watch(bus.js, bucket, FieldError) as one, watch(bus.js, bucket, FieldError) as other:
+        waiting = asyncio.create_task(other.wait_until(lambda entries: entries.get("a") == entry("second")))
+        await one.put("a", entry("first"))
+        await one.put("a", entry("second"))
+
+        await waiting
+
+        assert other.entries["a"] == entry("second")
+
+
 async def test_a_removed_entry_leaves_every_mirror(bus: Bus, bucket: str) -> None:
     async with watch(bus.js, bucket, FieldError) as one, watch(bus.js, bucket, FieldError) as other:
         await one.put("a", entry("x"))

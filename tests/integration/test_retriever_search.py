@@ -89,7 +89,7 @@ async def test_any_text_is_a_query(stage: Stage, query: str) -> None:
 async def test_a_huge_query_is_answered(stage: Stage) -> None:
     await stage.add("a.txt", b"The ticket costs ten francs.")
 
-    assert await stage.texts("ticket " + "word " * 100_000) == ["The ticket costs ten francs."]
+    assert await stage.texts("ticket " * 100_000) == ["The ticket costs ten francs."]
 
 
 async def test_a_word_of_the_title_finds_a_chunk_that_lacks_it(stage: Stage) -> None:

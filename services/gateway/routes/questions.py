@@ -6,19 +6,19 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 
 from citewire.contracts.requests import GetInteraction
 from citewire.contracts.sessions import Interaction, InteractionStatus
 from citewire.contracts.streams import STOP_SUBJECT
 from citewire.runtime.errors import Refusal, invalid, not_found
 from gateway.accept import Ask
+from gateway.event_stream import EventStream
 from gateway.parts import Parts, TheCaller, TheParts
 
 router = APIRouter(prefix="/v1/questions", tags=["questions"])
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-STREAM_TYPE = "text/event-stream; charset=utf-8"
 MAX_KEY = 200
 
 # The record of a question follows its acceptance by a moment.
@@ -28,7 +28,7 @@ RECORD_PAUSE = 0.05
 
 @router.post(
     "",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     responses={200: {"content": {"text/event-stream": {}}}, 202: {"description": "Prefer: respond-async"}},
 )
 async def ask(
@@ -47,14 +47,14 @@ async def ask(
     return _stream(parts, caller, question_id, after=0, merged=not body.stream)
 
 
-@router.get("/{question_id}/events", response_class=StreamingResponse)
+@router.get("/{question_id}/events", response_class=EventStream)
 async def follow(
     question_id: UUID,
     caller: TheCaller,
     parts: TheParts,
     last_event_id: Annotated[int | None, Header(ge=0)] = None,
     cursor: Annotated[int | None, Query(ge=0)] = None,
-) -> StreamingResponse:
+) -> EventStream:
     """The same stream again, after frame `Last-Event-ID` (or `cursor`); from the start without one."""
     state = await parts.wires.answer_log.state(question_id)
     if state is None:
@@ -92,12 +92,9 @@ async def stop(question_id: UUID, caller: TheCaller, parts: TheParts) -> dict[st
     return {"question_id": str(question_id)}
 
 
-def _stream(
-    parts: Parts, caller: TheCaller, question_id: UUID, *, after: int, merged: bool = False
-) -> StreamingResponse:
+def _stream(parts: Parts, caller: TheCaller, question_id: UUID, *, after: int, merged: bool = False) -> EventStream:
     chunks = parts.streams.read(question_id, caller.user.user_id, after, merged=merged)
-    headers = {**STREAM_HEADERS, "X-Question-Id": str(question_id)}
-    return StreamingResponse(chunks, media_type=STREAM_TYPE, headers=headers)
+    return EventStream(chunks, {**STREAM_HEADERS, "X-Question-Id": str(question_id)})
 
 
 def _accepted(question_id: UUID) -> JSONResponse:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from generator.citations.links import definition_end, label_end, link_end
 from generator.citations.shapes import Marker, marker_at
 
-_TOKEN = re.compile(r"[\\`$<\[\]【［]|(?:https?|ftp)://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
+_SIGN = re.compile(r"[\\`$<\[\]【［]")
+_SIGN_OR_URL = re.compile(r"[\\`$<\[\]【［]|(?:https?|ftp)://|(?<![A-Za-z0-9])www\.", re.IGNORECASE)
 _NOT_URL = re.compile(r"""[^!-~]|[<>"`{|}]|\Z""")
 _BRACKET = re.compile(r"[()\[\]]")
 _BACKTICKS = re.compile(r"`+")
@@ -41,6 +42,8 @@ class InlineScanner:
         self._plain_bracket_end = -1
         self._absent: set[str] = set()
         self._runs = _backtick_runs(text)
+        # Looking for single characters alone is ten times as fast, and few blocks hold a URL.
+        self._token = _SIGN_OR_URL if "://" in text or "www." in text.lower() else _SIGN
         self._handlers = {
             "\\": self._backslash,
             "`": self._backticks,
@@ -55,7 +58,7 @@ class InlineScanner:
     def scan(self) -> list[Marker]:
         """The block's markers in order, their offsets moved by the block's own."""
         position = 0
-        while token := _TOKEN.search(self._text, position):
+        while token := self._token.search(self._text, position):
             position = self._handlers.get(token[0], self._url)(token.start())
         return self._markers
 

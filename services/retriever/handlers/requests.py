@@ -83,7 +83,7 @@ class Librarian:
         changed = await self.kbs.update(request.kb_id, changes)
         if changed is None:
             raise not_found(f"knowledge base: {request.kb_id}")
-        await self.register.refresh()
+        await self.register.show(changed)
         return KnowledgeBaseReply(kb=changed)
 
     async def remove_kb(self, request: RemoveKnowledgeBase) -> Done:

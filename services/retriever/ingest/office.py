@@ -38,12 +38,17 @@ _GENERATED: Final = ("Description automatically generated", "AI-generated conten
 
 @contextmanager
 def broken_is_unreadable(kind: str, *more: type[Exception]) -> Generator[None]:
-    """Turn what a library raises over a broken file, `more` being its own kinds, into UnreadableDocument."""
+    """Turn what a library raises over a broken file, `more` being its own kinds, into UnreadableDocument.
+
+    Raises MemoryError also where lxml calls the lack of it an error of syntax.
+    """
     try:
         yield
     except UnreadableDocument:
         raise
     except (*_BROKEN, *more) as error:
+        if isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
         raise UnreadableDocument(f"is a broken {kind}: open it in its program and save it again") from error
 
 

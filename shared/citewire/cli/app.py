@@ -19,8 +19,10 @@ def main() -> None:
 
 
 def _run_client() -> None:
-    from citewire.cli import kb, key  # noqa: PLC0415 - see above
+    from citewire.cli import eval as evaluation  # noqa: PLC0415 - see above
+    from citewire.cli import kb, key  # noqa: PLC0415
     from citewire.cli.ask import ask  # noqa: PLC0415
+    from citewire.cli.search import search  # noqa: PLC0415
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -29,8 +31,10 @@ def _run_client() -> None:
         help="Answers from several knowledge bases, streamed, every citation proved.",
     )
     app.command()(ask)
+    app.command()(search)
     app.add_typer(kb.app, name="kb")
     app.add_typer(key.app, name="key")
+    app.add_typer(evaluation.app, name="eval")
     for command in entry_points(group="citewire.commands"):
         app.command(command.name)(command.load())
     app(prog_name="citewire")

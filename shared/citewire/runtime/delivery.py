@@ -46,17 +46,11 @@ class Consumer(Generic[E]):
 
 
 async def deliver(bus: Bus, consumer: Consumer[E], message: Msg) -> None:
-    """Handle one message and tell the server what became of it."""
+    """Handle one message, in a task of its own, and tell the server what became of it."""
+    # What is bound ends with the task.
     structlog.contextvars.bind_contextvars(
         consumer=consumer.spec.durable, subject=message.subject, delivery=message.metadata.num_delivered
     )
-    try:
-        await _deliver(bus, consumer, message)
-    finally:
-        structlog.contextvars.clear_contextvars()
-
-
-async def _deliver(bus: Bus, consumer: Consumer[E], message: Msg) -> None:
     try:
         event = consumer.event.model_validate_json(message.data)
     except ValidationError as error:
@@ -75,7 +69,7 @@ async def _deliver(bus: Bus, consumer: Consumer[E], message: Msg) -> None:
 
 async def _handle(bus: Bus, consumer: Consumer[E], message: Msg, event: E) -> None:
     try:
-        async with _keep_alive(consumer.spec, message):
+        async with _keep_alive(consumer.spec, message) if consumer.spec.is_long else contextlib.nullcontext():
             await consumer.handle(event)
     except (PermanentError, Refusal) as error:
         await _set_aside(bus, consumer, message, event, str(error))
@@ -122,9 +116,6 @@ async def _set_aside(bus: Bus, consumer: Consumer[E], message: Msg, event: E | N
 @contextlib.asynccontextmanager
 async def _keep_alive(spec: ConsumerSpec, message: Msg) -> AsyncGenerator[None]:
     """While a long handler works, tell the server so, three times per acknowledgement window."""
-    if not spec.is_long:
-        yield
-        return
 
     async def tick() -> None:
         while True:

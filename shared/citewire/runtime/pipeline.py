@@ -12,6 +12,7 @@ import math
 from collections import deque
 from typing import Any
 
+import hiredis
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError, ResponseError
@@ -92,7 +93,7 @@ class _Link:
 
     def send(self, command: tuple[Argument, ...]) -> "asyncio.Future[Any]":
         """The reply to come; a caller that no longer waits only leaves it unread."""
-        self._unsent += self._connection.pack_command(*command)
+        self._unsent.append(hiredis.pack_command(command))  # type: ignore[arg-type] # its stub says one element
         self._has_unsent.set()
         reply = self._loop.create_future()
         late = self._loop.time() + COMMAND_TIMEOUT

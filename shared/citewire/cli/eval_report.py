@@ -1,0 +1,105 @@
+"""What an evaluation found, as numbers and as tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+from rich.table import Table
+
+from citewire.cli.eval_metrics import documents_of, ndcg, percentile, recall
+from citewire.cli.eval_set import JudgedQuery
+from citewire.contracts.evidence import ExplainedHit
+from citewire.contracts.requests import SearchReply
+
+
+class Figures(BaseModel):
+    """Means over all queries, each in [0, 1]."""
+
+    ndcg_10: float
+    recall_20: float
+    recall_100: float
+
+
+class Times(BaseModel):
+    """Milliseconds that half and 95% of the queries do not exceed."""
+
+    p50_ms: float
+    p95_ms: float
+
+
+class Report(BaseModel):
+    """An evaluation: `failed` documents could not be read; `times` has each leg and the whole request, `search`."""
+
+    documents: int
+    failed: int
+    chunks: int
+    queries: int
+    figures: dict[str, Figures]
+    times: dict[str, Times]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query with its reply and how long that took over HTTP, in milliseconds."""
+
+    query: JudgedQuery
+    reply: SearchReply
+    elapsed_ms: float
+
+
+def figures(asked: Sequence[Asked], documents: Mapping[str, str]) -> dict[str, Figures]:
+    """What each leg that found something and the fused ranking are worth.
+
+    `documents` gives a document's id in the set by its file name.
+    """
+    rankings = [(each.query.gains, _rankings(each.reply.explained, documents)) for each in asked]
+    names = dict.fromkeys(name for _, by_name in rankings for name in by_name)
+    return {name: _means([(gains, by_name.get(name, [])) for gains, by_name in rankings]) for name in names}
+
+
+def times(asked: Sequence[Asked]) -> dict[str, Times]:
+    """How long each leg that ran and the whole request took."""
+    taken: dict[str, list[float]] = {}
+    for each in asked:
+        for leg in each.reply.legs:
+            if not (leg.skipped or leg.error):
+                taken.setdefault(leg.leg, []).append(leg.elapsed_ms)
+        taken.setdefault("search", []).append(each.elapsed_ms)
+    return {name: Times(p50_ms=percentile(ms, 0.5), p95_ms=percentile(ms, 0.95)) for name, ms in taken.items()}
+
+
+def figure_table(report: Report) -> Table:
+    """A row for each ranking."""
+    table = Table("", "nDCG@10", "R@20", "R@100")
+    for name, row in report.figures.items():
+        table.add_row(name, f"{row.ndcg_10:.3f}", f"{row.recall_20:.3f}", f"{row.recall_100:.3f}")
+    return table
+
+
+def time_table(report: Report) -> Table:
+    """A row for each leg and for the whole request."""
+    table = Table("", "p50 ms", "p95 ms")
+    for name, row in report.times.items():
+        table.add_row(name, f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
+    return table
+
+
+def _rankings(hits: Sequence[ExplainedHit], documents: Mapping[str, str]) -> dict[str, list[str]]:
+    lexical = sorted((hit.lexical_rank, hit.file_name) for hit in hits if hit.lexical_rank is not None)
+    dense = sorted((hit.dense_rank, hit.file_name) for hit in hits if hit.dense_rank is not None)
+    rankings: dict[str, Iterable[str]] = {
+        "lexical": (name for _, name in lexical),
+        "dense": (name for _, name in dense),
+        "fused": (hit.file_name for hit in hits),
+    }
+    found = {name: documents_of(documents[file] for file in files) for name, files in rankings.items()}
+    return {name: ranking for name, ranking in found.items() if ranking}
+
+
+def _means(rankings: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> Figures:
+    count = len(rankings)
+    return Figures(
+        ndcg_10=sum(ndcg(ranking, gains, 10) for gains, ranking in rankings) / count,
+        recall_20=sum(recall(ranking, gains, 20) for gains, ranking in rankings) / count,
+        recall_100=sum(recall(ranking, gains, 100) for gains, ranking in rankings) / count,
+    )

@@ -1,0 +1,200 @@
+"""`citewire eval retrieval` against a service that answers as the real one does."""
+
+import json
+from collections.abc import Generator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import UUID
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from citewire.cli.eval import app
+from citewire.contracts.evidence import ExplainedHit
+from citewire.contracts.knowledge import Document, DocumentStatus, Embedding, KnowledgeBase
+from citewire.contracts.requests import DocumentList, SearchReply
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DOCUMENT = Document(
+    doc_id=UUID(int=1),
+    kb_id="kb",
+    title="On winds",
+    file_name="document-0.md",
+    document_type="md",
+    version=1,
+    status=DocumentStatus.EMBEDDED,
+    chunks=3,
+    updated_at=NOW,
+)
+HIT = ExplainedHit(
+    query=0,
+    doc_id=DOCUMENT.doc_id,
+    file_name=DOCUMENT.file_name,
+    title="",
+    ordinal=0,
+    start=0,
+    end=1,
+    lexical_rank=1,
+    fused=0.6,
+    similarity=0.9,
+)
+
+
+class Service:
+    """Remembers what was asked of it; searches fail with `search_status`, `reason` keeps it from embedding."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[tuple[str, str, str]] = []
+        self.search_status = 200
+        self.reason: str | None = None
+
+    def answer(self, method: str, path: str) -> tuple[int, str]:
+        route, _, parameters = path.partition("?")
+        if route.endswith("/search"):
+            return self.search_status, SearchReply(segments=(), legs=(), explained=(HIT,)).model_dump_json()
+        if route.endswith("/embedding"):
+            return 200, Embedding(reason=self.reason).model_dump_json()
+        if method == "GET" and route.endswith("/documents"):
+            wanted = DocumentStatus.INDEXED if self.reason else DocumentStatus.EMBEDDED
+            shown = (DOCUMENT,) if "status" not in parameters or f"status={wanted.value}&" in parameters else ()
+            return 200, DocumentList(documents=shown).model_dump_json()
+        kb = KnowledgeBase(kb_id="kb", title="x", embedder=self.created()["embedder"], created_at=NOW)
+        return 200, kb.model_dump_json()
+
+    def bodies(self, method: str, ending: str) -> list[str]:
+        return [body for asked, path, body in self.asked if asked == method and path.endswith(ending)]
+
+    def removed(self) -> list[str]:
+        return [path.rpartition("/")[2] for method, path, _ in self.asked if method == "DELETE"]
+
+    def created(self) -> dict[str, Any]:
+        (body,) = self.bodies("POST", "/v1/kbs")
+        return dict(json.loads(body))
+
+    def run(self, folder: Path, *arguments: str) -> Result:
+        return CliRunner().invoke(app, ["retrieval", "--set", str(folder), *arguments, "--url", self.url])
+
+
+@pytest.fixture
+def service() -> Generator[Service]:
+    service = Service()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.reply()
+
+        def do_POST(self) -> None:
+            self.reply()
+
+        def do_DELETE(self) -> None:
+            self.reply()
+
+        def reply(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+            service.asked.append((self.command, self.path, body))
+            status, answer = service.answer(self.command, self.path)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answer.encode())))
+            self.end_headers()
+            self.wfile.write(answer.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        service.url = f"http://127.0.0.1:{server.server_port}"
+        yield service
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "title": "On winds", "text": "They blow."}')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q1", "text": "one?"}\n{"_id": "q2", "text": "two?"}')
+    (tmp_path / "qrels.tsv").write_text("q1\ta\t1\nq2\tb\t1\n")
+    return tmp_path
+
+
+def test_the_figures_are_printed_as_json(service: Service, folder: Path) -> None:
+    report = json.loads(service.run(folder, "--json").stdout)
+
+    assert (report["documents"], report["chunks"], report["queries"]) == (1, 3, 2)
+    assert report["figures"]["lexical"]["ndcg_10"] == 0.5
+
+
+def test_the_figures_are_printed_as_tables(service: Service, folder: Path) -> None:
+    output = service.run(folder).stdout
+
+    assert "2 queries, 1 documents, 3 chunks" in output
+    assert "p95 ms" in output
+
+
+def test_the_knowledge_base_is_private_and_removed_afterwards(service: Service, folder: Path) -> None:
+    service.run(folder)
+
+    assert service.created()["access"] == {"everyone": False}
+    assert service.removed() == [service.created()["kb_id"]]
+
+
+def test_it_is_removed_after_a_failure_too(service: Service, folder: Path) -> None:
+    service.search_status = 503
+
+    result = service.run(folder)
+
+    assert result.exit_code == 1
+    assert service.removed() == [service.created()["kb_id"]]
+
+
+def test_it_stays_and_is_named_if_that_is_wanted(service: Service, folder: Path) -> None:
+    result = service.run(folder, "--keep")
+
+    assert service.removed() == []
+    assert f"kept {service.created()['kb_id']}" in result.stderr
+
+
+def test_only_so_many_queries_are_asked(service: Service, folder: Path) -> None:
+    service.run(folder, "--limit", "1")
+
+    assert [json.loads(body)["query"] for body in service.bodies("POST", "/search")] == ["one?"]
+
+
+def test_an_embedder_that_will_not_work_ends_the_wait(service: Service, folder: Path) -> None:
+    service.reason = "the model is not there"
+
+    result = service.run(folder)
+
+    assert result.exit_code == 1
+    assert "the model is not there" in result.stderr
+
+
+def test_without_an_embedder_nothing_waits_for_vectors(service: Service, folder: Path) -> None:
+    service.reason = "no embedder is set"
+
+    result = service.run(folder, "--embedder", "none")
+
+    assert result.exit_code == 0
+    assert service.created()["embedder"] == "none"
+
+
+def test_a_set_that_can_not_be_read_creates_nothing(service: Service, folder: Path) -> None:
+    (folder / "qrels.tsv").unlink()
+
+    result = service.run(folder)
+
+    assert result.exit_code == 1
+    assert service.asked == []
+
+
+@pytest.mark.parametrize("name", ["中文 集", "a" * 300, "UPPER.set"])
+def test_any_folder_name_gives_a_valid_knowledge_base(service: Service, folder: Path, name: str) -> None:
+    renamed = folder.parent / name[:200]
+    folder.rename(renamed)
+
+    assert service.run(renamed).exit_code == 0
