@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from citewire.contracts.sessions import Turn
-from citewire.text.tokens import count_tokens
+from citewire.text.tokens import are_within
 
 MAX_TURNS = 4
 MAX_CHARACTERS = 4000
@@ -15,11 +15,10 @@ def select_history(turns: Sequence[Turn], max_tokens: int) -> tuple[Turn, ...]:
     The first turn that does not fit ends the window, so that it has no holes.
     """
     window: list[Turn] = []
-    characters, tokens = 0, 0
+    texts: list[str] = []
     for turn in reversed(turns[-MAX_TURNS:]):
-        characters += len(turn.question) + len(turn.answer)
-        tokens += count_tokens(turn.question) + count_tokens(turn.answer)
-        if characters > MAX_CHARACTERS or tokens > max_tokens:
+        texts += (turn.question, turn.answer)
+        if sum(map(len, texts)) > MAX_CHARACTERS or not are_within(texts, max_tokens):
             break
         window.append(turn)
     return tuple(reversed(window))

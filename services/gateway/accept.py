@@ -19,7 +19,7 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError, conflict, invalid
 from citewire.runtime.registry import Registry
 from citewire.text.normalise import clean
-from citewire.text.tokens import count_tokens
+from citewire.text.tokens import are_within
 from gateway.permits import check_question_filters, check_scope
 from gateway.stream import AnswerStreams
 
@@ -131,6 +131,5 @@ def _check_scope(ask: Ask, session: Session) -> None:
 
 
 def _check_length(question: str, max_tokens: int) -> None:
-    # A token is at least one byte, so most questions need no counting.
-    if len(question.encode(errors="replace")) > max_tokens and count_tokens(question) > max_tokens:
+    if not are_within([question], max_tokens):
         raise invalid("question", f"is longer than the {max_tokens} tokens of max_chat_history_tokens")

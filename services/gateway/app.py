@@ -16,6 +16,7 @@ from gateway.accept import Accepting
 from gateway.hub import Hub
 from gateway.identity import Identities
 from gateway.limits import BodyLimit
+from gateway.marks import Marks
 from gateway.parts import Parts
 from gateway.problems import install_problem_handlers
 from gateway.routes import access, kbs, operations, page, questions, sessions
@@ -38,7 +39,8 @@ def create_app() -> Service:
         ):
             identities = Identities(keys, browsers, settings)
             await identities.ensure_administrator(settings.first_admin_key.get_secret_value())
-            streams = AnswerStreams(wires.answer_log, hub, wires.bus, settings)
+            marks = Marks(wires.bus, kb_registry.entries)
+            streams = AnswerStreams(wires.answer_log, hub, wires.bus, marks, settings)
             app = create_http(
                 Parts(
                     settings=settings,

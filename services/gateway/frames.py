@@ -1,4 +1,4 @@
-"""Server-sent events as bytes, from log entries and from stored interactions."""
+"""Server-sent events as text, from log entries and from stored interactions."""
 
 import orjson
 
@@ -16,12 +16,12 @@ _UNSTORED = ',"persisted":false'
 _STORED = ',"persisted":true'
 
 
-def frame(kind: str, data: str, number: int) -> bytes:
+def frame(kind: str, data: str, number: int) -> str:
     """One numbered frame; `kind` is a FrameKind, `data` JSON in one line."""
-    return f"id: {number}\nevent: {kind}\ndata: {data}\n\n".encode()
+    return f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
 
 
-def end_frame(done: str, number: int, *, persisted: bool) -> bytes:
+def end_frame(done: str, number: int, *, persisted: bool) -> str:
     """`done`, or `error` when there is no answer at all; `done` is the log's own JSON of a DoneFrame."""
     outcome = orjson.loads(done)
     if outcome["status"] == InteractionStatus.FAILED:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import UUID
@@ -9,7 +10,6 @@ from uuid import UUID
 import structlog
 from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from citewire.runtime.answer_log import channel
@@ -33,6 +33,7 @@ class Hub:
         self._connection: AbstractConnection | None = None
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._is_closing = False
+        self._is_quiet = False
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator["Hub"]:
@@ -88,24 +89,31 @@ class Hub:
     async def _follow(self) -> None:
         """Pass news on for as long as one connection lasts."""
         connection = await self._pool.get_connection()  # type: ignore[no-untyped-call] # redis-py
+        probing = asyncio.create_task(self._probe(connection))
         try:
             self._connection = connection
             await connection.send_command("SUBSCRIBE", _IDLE_CHANNEL, *self._waiting)
             while not self._is_closing:
-                self._pass_on(await self._receive(connection))
+                message = await connection.read_response(timeout=math.inf, push_request=True)
+                self._is_quiet = False
+                self._pass_on(message)
         finally:
             self._connection = None
+            probing.cancel()
             await connection.disconnect(nowait=True)
             await self._pool.release(connection)
 
-    async def _receive(self, connection: AbstractConnection) -> Any:
-        message = await connection.read_response(timeout=PROBE_INTERVAL, push_request=True)
-        if message is None:
-            await connection.send_command("PING")
-            message = await connection.read_response(timeout=PROBE_INTERVAL, push_request=True)
-        if message is None:
-            raise RedisConnectionError("no answer to a probe")
-        return message
+    async def _probe(self, connection: AbstractConnection) -> None:
+        """Ask a silent connection for a word, and end one that does not give it."""
+        with contextlib.suppress(RedisError, OSError):
+            while True:
+                self._is_quiet = True
+                await asyncio.sleep(PROBE_INTERVAL)
+                if self._is_quiet:
+                    await connection.send_command("PING")
+                    await asyncio.sleep(PROBE_INTERVAL)
+                if self._is_quiet:
+                    await connection.disconnect(nowait=True)
 
     def _pass_on(self, message: Any) -> None:
         if isinstance(message, list) and message[0] in _NEWS:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from citewire.contracts.answers import EntryKind, FrameKind
+from citewire.contracts.identity import User
 from citewire.contracts.requests import GetInteraction
 from citewire.contracts.sessions import Interaction, InteractionStatus
 from citewire.runtime.answer_log import AnswerLog
@@ -20,6 +21,7 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError
 from gateway import frames
 from gateway.hub import Hub
+from gateway.marks import Marks
 from gateway.settings import Settings
 
 RUNNING = (InteractionStatus.PENDING, InteractionStatus.STREAMING)
@@ -35,7 +37,7 @@ class _Reading:
     """Where one client is in one answer."""
 
     question_id: UUID
-    user_id: str
+    user: User
     is_merged: bool
     # The last frame that the client has from an earlier stream, and the last entry that this stream has read.
     after: int
@@ -53,10 +55,11 @@ class _Reading:
 class AnswerStreams:
     """Makes the streams of a gateway process."""
 
-    def __init__(self, log: AnswerLog, hub: Hub, bus: Bus, settings: Settings) -> None:
+    def __init__(self, log: AnswerLog, hub: Hub, bus: Bus, marks: Marks, settings: Settings) -> None:
         self._log = log
         self._hub = hub
         self._bus = bus
+        self._marks = marks
         self._settings = settings
         self._is_draining = False
 
@@ -65,10 +68,10 @@ class AnswerStreams:
         self._is_draining = True
         self._hub.wake_all()
 
-    async def read(self, question_id: UUID, user_id: str, after: int, *, merged: bool = False) -> AsyncGenerator[bytes]:
+    async def read(self, question_id: UUID, user: User, after: int, *, merged: bool = False) -> AsyncGenerator[bytes]:
         """The frames of an answer numbered above `after`; `merged` sends all text in one delta."""
         # One entry more than asked for: a client that has the end already gets it once more.
-        reading = _Reading(question_id, user_id, merged, after, number=max(0, after - 1))
+        reading = _Reading(question_id, user, merged, after, number=max(0, after - 1))
         async with self._hub.wake_up(question_id) as news:
             while not (reading.is_done or self._is_draining):
                 if chunk := await self._next(reading, news):
@@ -82,7 +85,7 @@ class AnswerStreams:
         pause = self._settings.persist_grace if reading.end else CHECK_INTERVAL
         if await _happens(news, pause):
             news.clear()
-            return b"".join(self._take(reading, await self._news(reading)))
+            return self._take(reading, await self._news(reading))
         reading.silence += pause
         return await self._after_silence(reading)
 
@@ -92,34 +95,34 @@ class AnswerStreams:
         except TransientError:
             return []  # as if the log were lost: it comes back, or the answer comes from the store
 
-    def _take(self, reading: _Reading, entries: list[str]) -> list[bytes]:
-        chunks = []
-        for entry in entries:
-            reading.number += 1
+    def _take(self, reading: _Reading, entries: list[str]) -> bytes:
+        """The frames of new entries."""
+        chunks: list[str] = []
+        texts = reading.held if reading.is_merged else reading.sent
+        for number, entry in enumerate(entries, reading.number + 1):
             kind, _, data = entry.partition(" ")
+            reading.number = number
             if kind == _END:
                 reading.end = data
-                chunks += self._held(reading, reading.number - 1)
+                chunks += self._held(reading, number - 1)
             elif kind == _STORED:
                 reading.is_stored = True
-            elif reading.number > reading.after and not (kind == _DELTA and self._keep(reading, data)):
-                chunks.append(frames.frame(kind, data, reading.number))
+            elif number > reading.after:
+                if kind == _DELTA:
+                    texts.append(data)
+                if kind != _DELTA or not reading.is_merged:
+                    chunks.append(frames.frame(kind, data, number))
         if reading.end and reading.is_stored:
             chunks.append(self._end(reading))
-        return chunks
+        return "".join(chunks).encode()
 
-    def _keep(self, reading: _Reading, delta: str) -> bool:
-        """Keep a delta's text; True if it is held back."""
-        (reading.held if reading.is_merged else reading.sent).append(delta)
-        return reading.is_merged
-
-    def _held(self, reading: _Reading, number: int) -> list[bytes]:
+    def _held(self, reading: _Reading, number: int) -> list[str]:
         if not reading.held:
             return []
         data, reading.held = frames.delta_of(frames.text_of(reading.held)), []
         return [frames.frame(FrameKind.DELTA, data, number)]
 
-    def _end(self, reading: _Reading) -> bytes:
+    def _end(self, reading: _Reading) -> str:
         reading.is_done = True
         number = reading.number - 1 if reading.is_stored else reading.number
         return frames.end_frame(str(reading.end), number, persisted=reading.is_stored)
@@ -127,7 +130,7 @@ class AnswerStreams:
     async def _after_silence(self, reading: _Reading) -> bytes:
         """What to send when nothing came: the end without `stored`, the stored rest, a heartbeat, or nothing."""
         if reading.end:
-            return self._end(reading)
+            return self._end(reading).encode()
         # A log that was lost may have been begun anew, shorter than what was read: then the store knows the end.
         is_long = reading.silence >= self._settings.heartbeat
         if (is_long or await self._is_lost(reading.question_id)) and (chunk := await self._from_store(reading)):
@@ -142,9 +145,10 @@ class AnswerStreams:
 
     async def _from_store(self, reading: _Reading) -> bytes:
         """The rest of an answer whose log is gone, once it is stored."""
-        interaction = await self.stored(reading.question_id, reading.user_id)
-        if interaction is None or interaction.status in RUNNING:
+        stored = await self.stored(reading.question_id, reading.user.user_id)
+        if stored is None or stored.status in RUNNING:
             return b""
+        (interaction,) = await self._marks.show([stored], reading.user)
         reading.is_done = True
         sent, chunks = frames.text_of(reading.sent), []
         if reading.after or not reading.number:
@@ -155,7 +159,7 @@ class AnswerStreams:
             reading.number += 1
             chunks.append(frames.frame(FrameKind.DELTA, frames.delta_of(rest), reading.number))
         chunks.append(frames.end_frame(frames.done_of(interaction), reading.number + 1, persisted=True))
-        return b"".join(chunks)
+        return "".join(chunks).encode()
 
     async def stored(self, question_id: UUID, user_id: str) -> Interaction | None:
         """The interaction as the persister has it; None when it does not know it, or is away."""

@@ -12,6 +12,7 @@ from citewire.contracts.evidence import Source
 from citewire.contracts.sessions import InteractionStatus
 from citewire.runtime.answer_log import AnswerLog, AppendOutcome, Lease, encode_entry
 from citewire.runtime.bus import Bus, seconds_left
+from generator.changes import DocumentChanges
 from generator.citations.collect import Cited, Claim, collect_citations
 from generator.evidence import Budget, build_evidence, collect_legs, failed_kbs, judge_quality
 from generator.outcome import done_frame, finished_interaction, milliseconds
@@ -41,11 +42,20 @@ class Writes(Protocol):
 class Answering:
     """Answers questions; one object serves all of a process."""
 
-    def __init__(self, bus: Bus, log: AnswerLog, gatherer: Gathers, writer: Writes, settings: Settings) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - one part each
+        self,
+        bus: Bus,
+        log: AnswerLog,
+        gatherer: Gathers,
+        writer: Writes,
+        changes: DocumentChanges,
+        settings: Settings,
+    ) -> None:
         self._bus = bus
         self._log = log
         self._gatherer = gatherer
         self._writer = writer
+        self._changes = changes
         self._settings = settings
         self._running: dict[UUID, Stopping] = {}
 
@@ -81,7 +91,7 @@ class Answering:
         text = TextWriter(self._log, lease, written.text, self._settings.write_window)
         claims: list[Claim] = []
         status = await self._write(plan, frame, text, claims, stopping)
-        cited = collect_citations(text.whole, claims, frame.sources)
+        cited = self._changes.mark(collect_citations(text.whole, claims, frame.sources), frame.sources)
         done = done_frame(plan, frame, status, cited, _timings(plan, found_at))
         await self._finish(plan, lease, frame, text.whole, done, rest=text.rest)
 

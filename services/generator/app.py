@@ -12,6 +12,7 @@ from citewire.runtime.delivery import Consumer
 from citewire.runtime.provision import ANSWERER
 from citewire.runtime.service import Bindings, Service, Wires
 from generator.answer import Answering, Writes
+from generator.changes import DocumentChanges
 from generator.extractive import ExtractiveWriter
 from generator.gather import Gatherer
 from generator.settings import Settings
@@ -23,8 +24,13 @@ def create_app(writer: Writes | None = None) -> Service:
 
     @contextlib.asynccontextmanager
     async def start(wires: Wires) -> AsyncGenerator[Bindings]:
-        async with Gatherer(wires.bus).listening() as gatherer:
-            answering = Answering(wires.bus, wires.answer_log, gatherer, writer or ExtractiveWriter(), settings)
+        async with (
+            Gatherer(wires.bus).listening() as gatherer,
+            DocumentChanges().listening(wires.bus.client) as changes,
+        ):
+            answering = Answering(
+                wires.bus, wires.answer_log, gatherer, writer or ExtractiveWriter(), changes, settings
+            )
 
             async def stop(message: Msg) -> None:
                 answering.stop(UUID(message.subject.rpartition(".")[2]))

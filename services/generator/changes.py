@@ -3,6 +3,7 @@
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from nats.aio.client import Client
@@ -10,7 +11,8 @@ from nats.aio.msg import Msg
 from pydantic import ValidationError
 
 from citewire.contracts.events import DocumentIndexed, DocumentRemoved
-from citewire.contracts.evidence import Citation, Source, SourceState
+from citewire.contracts.evidence import Source, SourceState
+from generator.citations.collect import Cited
 
 # Changes that are remembered, newest last: many more than happen during one answer.
 _MOST = 10_000
@@ -39,14 +41,16 @@ class DocumentChanges:
             for subscription in subscriptions:
                 await subscription.unsubscribe()
 
-    def mark(self, citations: Sequence[Citation], sources: Sequence[Source]) -> tuple[Citation, ...]:
+    def mark(self, cited: Cited, sources: Sequence[Source]) -> Cited:
         """The citations, each with what has become of its document since it was found."""
+        if not self._changed:
+            return cited
         states = {source.number: self._state(source) for source in sources}
-        return tuple(
-            citation
-            if states[citation.number] is SourceState.CURRENT
-            else citation.model_copy(update={"state": states[citation.number]})
-            for citation in citations
+        return replace(
+            cited,
+            citations=tuple(
+                citation.model_copy(update={"state": states[citation.number]}) for citation in cited.citations
+            ),
         )
 
     def _state(self, source: Source) -> SourceState:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from citewire.runtime.answer_log import AnswerLog, AppendOutcome, Lease, encode_delta
+from citewire.runtime.answer_log import AnswerLog, AppendOutcome, Lease, encode_deltas
 
 # Deltas that one write may hold: Lua can't unpack more than some thousands.
 MAX_BATCH = 1000
@@ -63,7 +63,7 @@ class TextWriter:
     @property
     def rest(self) -> list[str]:
         """Log entries for the pieces that the end takes with it."""
-        return [encode_delta(piece) for piece in self._pending]
+        return encode_deltas(self._pending)
 
     @property
     def whole(self) -> str:
@@ -71,11 +71,13 @@ class TextWriter:
         return self.text + "".join(self._pending)
 
     def _offer(self, piece: str) -> None:
-        fresh = piece[self._skip :]
-        self._skip = max(0, self._skip - len(piece))
-        if fresh:
-            self._pending.append(fresh)
+        if self._skip:
+            piece, self._skip = piece[self._skip :], max(0, self._skip - len(piece))
+        if not piece:
+            return
+        if not self._pending:
             self._arrived.set()
+        self._pending.append(piece)
 
     async def _flush_until_complete(self) -> None:
         while not self._is_complete or len(self._pending) > self._left:
@@ -88,7 +90,7 @@ class TextWriter:
         if not self._pending:
             return
         batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
-        outcome = await self._log.append(self._lease, [encode_delta(piece) for piece in batch])
+        outcome = await self._log.append(self._lease, encode_deltas(batch))
         if isinstance(outcome, AppendOutcome) and outcome is not AppendOutcome.LOST:
             raise WriteRefused(outcome)
         self.text += "".join(batch)

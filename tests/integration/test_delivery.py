@@ -82,7 +82,7 @@ async def consuming(nats_url: str, redis_url: str, spec: ConsumerSpec, stage: St
     settings = RuntimeSettings(nats_url=nats_url, redis_url=redis_url, graceful_timeout=5)
     bindings = Bindings(consumers=(Consumer(spec, Parcel, stage.handle, stage.give_up),))
     async with process.connect(settings) as (broker, wires):
-        await provision._put_consumers(wires.bus.js, [spec], max_replicas=1)
+        await provision.put_consumers(wires.bus.js, [spec], max_replicas=1)
         async with process.working(broker, wires.bus, [bindings], graceful_timeout=5):
             yield wires.bus
 
@@ -261,7 +261,7 @@ async def test_b01_a_long_handler_keeps_its_message(servers: ServerUrls, bus: Bu
 async def test_a_message_that_outlived_all_its_tries_is_set_aside_unhandled(
     servers: ServerUrls, bus: Bus, spec: ConsumerSpec
 ) -> None:
-    await provision._put_consumers(bus.js, [spec], max_replicas=1)
+    await provision.put_consumers(bus.js, [spec], max_replicas=1)
     await send(bus, spec, "a")
     dying = await bus.js.pull_subscribe_bind(consumer=spec.durable, stream=spec.stream)
     for _ in range(spec.max_deliver):
@@ -340,7 +340,7 @@ async def test_a_consumer_that_the_server_lacks_for_a_while_is_asked_for_calmly(
         await asyncio.sleep(0.5)
         asked = consuming_bus.client.stats["out_msgs"] - before
 
-        await provision._put_consumers(bus.js, [spec], max_replicas=1)
+        await provision.put_consumers(bus.js, [spec], max_replicas=1)
         await send(bus, spec, "a")
         await until(lambda: stage.handled == ["a"])
 

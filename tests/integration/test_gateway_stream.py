@@ -13,6 +13,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from citewire.contracts.answers import DoneFrame, EntryKind, SourcesFrame
 from citewire.contracts.events import now
 from citewire.contracts.evidence import Quality, QualityLevel
+from citewire.contracts.identity import User
 from citewire.contracts.requests import GetInteraction, InteractionReply
 from citewire.contracts.sessions import Interaction, InteractionStatus, ModelResponse, UserInput, new_session_id
 from citewire.runtime.answer_log import AnswerLog, Lease, encode_delta, encode_entry
@@ -20,13 +21,16 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError, not_found
 from citewire.runtime.service import Responder, respond
 from embedded.servers import ServerUrls
+from gateway import hub as hub_module
 from gateway import stream as stream_module
 from gateway.hub import Hub
+from gateway.marks import Marks
 from gateway.settings import Settings
 from gateway.stream import AnswerStreams
 from waiting import until
 
 USER = "u"
+READER = User(user_id=USER)
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ async def streams(
 ) -> AsyncGenerator[AnswerStreams]:
     monkeypatch.setattr(stream_module, "CHECK_INTERVAL", 0.05)
     async with Hub(redis).running() as hub:
-        yield AnswerStreams(answer_log, hub, bus, Settings(heartbeat=0.2, persist_grace=0.3))
+        yield AnswerStreams(answer_log, hub, bus, Marks(bus, {}), Settings(heartbeat=0.2, persist_grace=0.3))
 
 
 async def lose_log(redis: Redis, question_id: UUID) -> None:
@@ -192,7 +196,7 @@ async def lose_log(redis: Redis, question_id: UUID) -> None:
 
 
 async def test_a_live_answer_arrives_in_order_with_numbers_without_gaps(streams: AnswerStreams, writer: Writer) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await until(lambda: client.events == ["sources"])
     await writer.deltas("a")
@@ -212,7 +216,7 @@ async def test_a_live_answer_arrives_in_order_with_numbers_without_gaps(streams:
 async def test_a04_what_was_written_before_the_reader_came_is_replayed(streams: AnswerStreams, writer: Writer) -> None:
     await writer.whole("a", "b")
 
-    frames = await Client(streams.read(writer.question_id, USER, 0)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, 0)).finish()
 
     assert [frame.event for frame in frames] == ["sources", "delta", "delta", "done"]
     assert text_of(frames) == "ab"
@@ -220,7 +224,7 @@ async def test_a04_what_was_written_before_the_reader_came_is_replayed(streams: 
 
 async def test_a03_fifty_readers_of_instant_answers_miss_nothing(streams: AnswerStreams, answer_log: AnswerLog) -> None:
     writers = [await new_writer(answer_log) for _ in range(50)]
-    clients = [Client(streams.read(writer.question_id, USER, 0)) for writer in writers]
+    clients = [Client(streams.read(writer.question_id, READER, 0)) for writer in writers]
 
     await asyncio.gather(*(writer.whole("a", "b", "c") for writer in writers))
     answers = [await client.finish() for client in clients]
@@ -235,7 +239,7 @@ async def test_a05_three_reconnects_in_two_hundred_deltas_lose_nothing(streams: 
     all_reconnected = asyncio.Event()
 
     async def read_until(count: int) -> None:
-        client = Client(streams.read(writer.question_id, USER, got[-1].number if got else 0))
+        client = Client(streams.read(writer.question_id, READER, got[-1].number if got else 0))
         await until(lambda: len(got) + len(client.frames) >= count)
         await client.leave()
         got.extend(client.frames)
@@ -254,7 +258,7 @@ async def test_a05_three_reconnects_in_two_hundred_deltas_lose_nothing(streams: 
         await read_until(count)
     all_reconnected.set()
     await writing
-    got += await Client(streams.read(writer.question_id, USER, got[-1].number)).finish()
+    got += await Client(streams.read(writer.question_id, READER, got[-1].number)).finish()
 
     assert [frame.number for frame in got] == [*range(1, 203)]
     assert text_of(got) == "".join(texts)
@@ -264,7 +268,7 @@ async def test_a06_two_questions_have_their_own_logs(streams: AnswerStreams, ans
     first, second = await new_writer(answer_log), await new_writer(answer_log)
     await first.whole("one")
 
-    client = Client(streams.read(second.question_id, USER, 0))
+    client = Client(streams.read(second.question_id, READER, 0))
     await second.whole("two")
     frames = await client.finish()
 
@@ -273,7 +277,7 @@ async def test_a06_two_questions_have_their_own_logs(streams: AnswerStreams, ans
 
 
 async def test_a06_every_tab_sees_the_whole_answer(streams: AnswerStreams, writer: Writer) -> None:
-    tabs = [Client(streams.read(writer.question_id, USER, 0)) for _ in range(3)]
+    tabs = [Client(streams.read(writer.question_id, READER, 0)) for _ in range(3)]
     await writer.sources()
     await writer.deltas("a")
     await until(lambda: all(tab.events == ["sources", "delta"] for tab in tabs))
@@ -291,7 +295,7 @@ async def test_a08_without_a_cursor_the_answer_comes_from_the_start(streams: Ans
     await writer.sources()
     await writer.deltas(*(f"{number} " for number in range(50)))
 
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await until(lambda: len(client.frames) == 51)
     await writer.deltas("last")
     await writer.end()
@@ -304,7 +308,7 @@ async def test_a08_without_a_cursor_the_answer_comes_from_the_start(streams: Ans
 async def test_a09_a_reconnect_after_the_end_brings_the_rest_and_done(streams: AnswerStreams, writer: Writer) -> None:
     await writer.whole(*(f"{number} " for number in range(99)))
 
-    frames = await Client(streams.read(writer.question_id, USER, 90)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, 90)).finish()
 
     assert [frame.number for frame in frames] == [*range(91, 102)]
     assert frames[-1].event == "done"
@@ -313,7 +317,7 @@ async def test_a09_a_reconnect_after_the_end_brings_the_rest_and_done(streams: A
 async def test_a_client_that_has_the_end_already_gets_it_once_more(streams: AnswerStreams, writer: Writer) -> None:
     await writer.whole("a")
 
-    frames = await Client(streams.read(writer.question_id, USER, 3)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, 3)).finish()
 
     assert [(frame.number, frame.event) for frame in frames] == [(3, "done")]
 
@@ -325,7 +329,7 @@ async def test_a_reconnect_behind_the_last_frame_ends_too(
     await writer.whole("ab")
     store.keep(writer.question_id, "ab")
 
-    frames = await Client(streams.read(writer.question_id, USER, after)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, after)).finish()
 
     assert frames[-1].event == "done"
 
@@ -333,13 +337,13 @@ async def test_a_reconnect_behind_the_last_frame_ends_too(
 async def test_a15_spaces_at_the_edges_of_deltas_are_kept(streams: AnswerStreams, writer: Writer) -> None:
     await writer.whole("###", " **2. Title", "\n", "  x ")
 
-    frames = await Client(streams.read(writer.question_id, USER, 0)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, 0)).finish()
 
     assert text_of(frames) == "### **2. Title\n  x "
 
 
 async def test_a_merged_stream_has_the_same_text_in_one_delta(streams: AnswerStreams, writer: Writer) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0, merged=True))
+    client = Client(streams.read(writer.question_id, READER, 0, merged=True))
     await writer.sources()
     await writer.deltas("a", " b")
     await until(lambda: client.events == ["sources"])
@@ -357,7 +361,7 @@ async def test_a_merged_stream_has_the_same_text_in_one_delta(streams: AnswerStr
 async def test_a_merged_answer_without_text_has_no_delta(streams: AnswerStreams, writer: Writer) -> None:
     await writer.whole()
 
-    frames = await Client(streams.read(writer.question_id, USER, 0, merged=True)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, 0, merged=True)).finish()
 
     assert [frame.event for frame in frames] == ["sources", "done"]
 
@@ -369,7 +373,7 @@ async def test_b13_an_end_that_is_not_stored_within_the_grace_is_not_persisted(
     await writer.deltas("a")
     await writer.end()
 
-    frames = await Client(streams.read(writer.question_id, USER, 0)).finish()
+    frames = await Client(streams.read(writer.question_id, READER, 0)).finish()
 
     assert frames[-1].event == "done"
     assert frames[-1].number == 3
@@ -381,7 +385,7 @@ async def test_an_answer_that_failed_ends_with_an_error(streams: AnswerStreams, 
     await writer.end(InteractionStatus.FAILED, "the stage\u2028failed")
     await writer.stored()
 
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     frames = await client.finish()
 
     assert [frame.event for frame in frames] == ["sources", "error"]
@@ -396,7 +400,7 @@ async def test_after_the_log_is_gone_the_same_frames_come_from_the_store(
     question_id = uuid4()
     store.keep(question_id, "the whole text")
 
-    frames = await Client(streams.read(question_id, USER, 0)).finish()
+    frames = await Client(streams.read(question_id, READER, 0)).finish()
 
     assert [(frame.number, frame.event) for frame in frames] == [(1, "sources"), (2, "delta"), (3, "done")]
     assert text_of(frames) == "the whole text"
@@ -406,7 +410,7 @@ async def test_after_the_log_is_gone_the_same_frames_come_from_the_store(
 async def test_a_log_lost_in_the_middle_is_finished_from_the_store(
     streams: AnswerStreams, writer: Writer, store: Store, redis: Redis
 ) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await writer.deltas("The answer", " is")
     await until(lambda: len(client.frames) == 3)
@@ -423,7 +427,7 @@ async def test_a_log_lost_in_the_middle_is_finished_from_the_store(
 async def test_a_merged_log_lost_in_the_middle_is_finished_from_the_store(
     streams: AnswerStreams, writer: Writer, store: Store, redis: Redis
 ) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0, merged=True))
+    client = Client(streams.read(writer.question_id, READER, 0, merged=True))
     await writer.sources()
     await writer.deltas("The answer", " is")
     await until(lambda: client.events == ["sources"])
@@ -441,7 +445,7 @@ async def test_a_reader_that_came_back_before_the_log_was_lost_gets_the_answer_a
 ) -> None:
     await writer.sources()
     await writer.deltas("The answer", " is")
-    client = Client(streams.read(writer.question_id, USER, 2))
+    client = Client(streams.read(writer.question_id, READER, 2))
     await until(lambda: client.events == ["delta"])
 
     await lose_log(redis, writer.question_id)
@@ -456,7 +460,7 @@ async def test_a_reader_that_came_back_before_the_log_was_lost_gets_the_answer_a
 async def test_a_log_begun_anew_by_a_failure_does_not_leave_the_reader_waiting(
     streams: AnswerStreams, writer: Writer, store: Store, redis: Redis, answer_log: AnswerLog
 ) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await writer.deltas("The", " answer", " is")
     await until(lambda: len(client.frames) == 4)
@@ -476,7 +480,7 @@ async def test_a_question_on_record_without_an_outcome_is_waited_for(
 ) -> None:
     await lose_log(redis, writer.question_id)
     store.keep(writer.question_id, "", InteractionStatus.PENDING)
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await until(lambda: b":\n\n" in client.raw)
 
     store.keep(writer.question_id, "text")
@@ -491,14 +495,14 @@ async def test_a_failed_answer_from_the_store_ends_with_an_error(
     question_id = uuid4()
     store.keep(question_id, "", InteractionStatus.FAILED)
 
-    frames = await Client(streams.read(question_id, USER, 0)).finish()
+    frames = await Client(streams.read(question_id, READER, 0)).finish()
 
     assert [frame.event for frame in frames] == ["sources", "error"]
     assert frames[-1].data["detail"] == "the stage failed"
 
 
 async def test_a17_a_draining_gateway_sends_every_client_elsewhere(streams: AnswerStreams, writer: Writer) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await until(lambda: client.events == ["sources"])
 
@@ -511,7 +515,7 @@ async def test_a17_a_draining_gateway_sends_every_client_elsewhere(streams: Answ
 async def test_a17_the_rest_comes_from_another_gateway(
     streams: AnswerStreams, writer: Writer, redis: Redis, bus: Bus, answer_log: AnswerLog
 ) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await writer.deltas("a")
     await until(lambda: len(client.frames) == 2)
@@ -519,8 +523,8 @@ async def test_a17_the_rest_comes_from_another_gateway(
     await client.finish()
 
     async with Hub(redis).running() as hub:
-        other = AnswerStreams(answer_log, hub, bus, Settings())
-        rest = Client(other.read(writer.question_id, USER, client.frames[-1].number))
+        other = AnswerStreams(answer_log, hub, bus, Marks(bus, {}), Settings())
+        rest = Client(other.read(writer.question_id, READER, client.frames[-1].number))
         await writer.deltas("b")
         await writer.end()
         await writer.stored()
@@ -531,7 +535,7 @@ async def test_a17_the_rest_comes_from_another_gateway(
 
 
 async def test_a02_silence_is_filled_with_comments_that_are_no_frames(streams: AnswerStreams, writer: Writer) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await until(lambda: client.raw.count(b":\n\n") >= 2)
     await writer.deltas("a")
@@ -544,7 +548,7 @@ async def test_a02_silence_is_filled_with_comments_that_are_no_frames(streams: A
 
 
 async def test_a_client_that_leaves_is_forgotten(streams: AnswerStreams, writer: Writer) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await until(lambda: client.events == ["sources"])
 
@@ -557,7 +561,7 @@ async def test_wake_ups_come_from_the_subscription_and_not_from_looking_again(
     streams: AnswerStreams, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_module, "CHECK_INTERVAL", 60)
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
 
     for text in "abcdefghij":
         await writer.deltas(text)
@@ -570,7 +574,7 @@ async def test_a_lost_subscription_is_made_again_and_what_it_missed_is_read(
     streams: AnswerStreams, writer: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream_module, "CHECK_INTERVAL", 60)
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await until(lambda: client.events == ["sources"])
 
@@ -583,10 +587,30 @@ async def test_a_lost_subscription_is_made_again_and_what_it_missed_is_read(
     await client.leave()
 
 
+async def test_a_subscription_that_does_not_answer_is_made_again(
+    answer_log: AnswerLog, bus: Bus, writer: Writer, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "PROBE_INTERVAL", 0.05)
+    monkeypatch.setattr(stream_module, "CHECK_INTERVAL", 60)
+    async with Hub(redis).running() as hub:
+        client = Client(
+            AnswerStreams(answer_log, hub, bus, Marks(bus, {}), Settings()).read(writer.question_id, READER, 0)
+        )
+        await writer.sources()
+        await until(lambda: client.events == ["sources"])
+
+        await redis.execute_command("CLIENT", "PAUSE", 500)  # type: ignore[no-untyped-call] # redis-py
+        await until(lambda: hub._connection is None)
+        await writer.deltas("a")
+        await until(lambda: text_of(client.frames) == "a")
+
+        await client.leave()
+
+
 async def test_redis_away_for_a_moment_does_not_break_the_stream(
     streams: AnswerStreams, writer: Writer, answer_log: AnswerLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = Client(streams.read(writer.question_id, USER, 0))
+    client = Client(streams.read(writer.question_id, READER, 0))
     await writer.sources()
     await until(lambda: client.events == ["sources"])
     with monkeypatch.context() as away:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
@@ -11,8 +12,15 @@ from redis.asyncio import Redis
 
 from builders import found, planned, segment
 from citewire.contracts.answers import DoneFrame, EntryKind, SourcesFrame
-from citewire.contracts.events import InteractionFinished, RetrievalPlanned, SegmentsFound, now
-from citewire.contracts.evidence import Source
+from citewire.contracts.events import (
+    DocumentIndexed,
+    DocumentRemoved,
+    InteractionFinished,
+    RetrievalPlanned,
+    SegmentsFound,
+    now,
+)
+from citewire.contracts.evidence import Source, SourceState
 from citewire.contracts.sessions import Interaction, InteractionStatus
 from citewire.contracts.streams import OUTCOMES
 from citewire.contracts.streams import SEGMENTS as SEGMENTS_STREAM
@@ -21,6 +29,7 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
 from generator import gather
 from generator.answer import Answering, Gathers, Writes
+from generator.changes import DocumentChanges
 from generator.citations.collect import Claim
 from generator.extractive import ExtractiveWriter
 from generator.gather import Gatherer
@@ -99,10 +108,15 @@ async def gatherer(bus: Bus) -> AsyncGenerator[Gatherer]:
 
 
 def answering(
-    bus: Bus, log: AnswerLog, writer: Writes, gatherer: Gathers | None = None, **settings: float
+    bus: Bus,
+    log: AnswerLog,
+    writer: Writes,
+    gatherer: Gathers | None = None,
+    changes: DocumentChanges | None = None,
+    **settings: float,
 ) -> Answering:
     gatherer = gatherer or ScriptedGatherer(found(uuid4(), "kb", *SEGMENTS))
-    return Answering(bus, log, gatherer, writer, Settings.model_validate(settings))
+    return Answering(bus, log, gatherer, writer, changes or DocumentChanges(), Settings.model_validate(settings))
 
 
 async def entries(log: AnswerLog, plan: RetrievalPlanned) -> list[tuple[EntryKind, str]]:
@@ -158,6 +172,41 @@ async def test_the_outcome_holds_exactly_what_was_streamed(bus: Bus, answer_log:
     assert interaction.sources == sources.sources
     assert interaction.model_response.citations == end.citations
     assert interaction.status is end.status is InteractionStatus.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("event", "version", "state"),
+    [
+        (DocumentRemoved, 0, SourceState.REMOVED),
+        (DocumentIndexed, 1, SourceState.CHANGED),
+        (DocumentIndexed, 0, SourceState.CURRENT),
+    ],
+)
+async def test_d05_a_citation_says_what_became_of_its_document_while_the_answer_was_written(
+    bus: Bus,
+    answer_log: AnswerLog,
+    event: type[DocumentRemoved | DocumentIndexed],
+    version: int,
+    state: SourceState,
+) -> None:
+    plan, segment = planned(QUESTION, "kb"), SEGMENTS[0]
+    happened = event(kb_id=segment.kb_id, doc_id=segment.doc_id, version=segment.version + version)
+
+    class LateWriter(ExtractiveWriter):
+        """Its document changes after the sources were sent."""
+
+        async def write(self, *values: Any) -> AsyncIterator[str]:
+            await bus.publish(happened)
+            await until(lambda: len(changes._changed) == 1)
+            async for piece in super().write(*values):
+                yield piece
+
+    async with DocumentChanges().listening(bus.client) as changes:
+        await answering(bus, answer_log, LateWriter(), changes=changes).answer(plan)
+
+    citations = (await end_of(answer_log, plan)).citations
+    assert state in {citation.state for citation in citations if citation.doc_id == segment.doc_id}
+    assert (await outcome_of(bus, plan)).model_response.citations == citations
 
 
 async def test_two_hundred_pieces_take_few_calls_of_redis(bus: Bus, answer_log: AnswerLog, redis: Redis) -> None:

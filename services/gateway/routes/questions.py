@@ -14,6 +14,7 @@ from citewire.contracts.streams import STOP_SUBJECT
 from citewire.runtime.errors import Refusal, invalid, not_found
 from gateway.accept import Ask
 from gateway.event_stream import EventStream
+from gateway.marks import Marks, ShownInteraction
 from gateway.parts import Parts, TheCaller, TheParts
 
 router = APIRouter(prefix="/v1/questions", tags=["questions"])
@@ -28,6 +29,7 @@ RECORD_PAUSE = 0.05
 
 @router.post(
     "",
+    status_code=200,
     response_class=EventStream,
     responses={200: {"content": {"text/event-stream": {}}}, 202: {"description": "Prefer: respond-async"}},
 )
@@ -47,7 +49,7 @@ async def ask(
     return _stream(parts, caller, question_id, after=0, merged=not body.stream)
 
 
-@router.get("/{question_id}/events", response_class=EventStream)
+@router.get("/{question_id}/events", status_code=200, response_class=EventStream)
 async def follow(
     question_id: UUID,
     caller: TheCaller,
@@ -66,15 +68,16 @@ async def follow(
 
 
 @router.get("/{question_id}")
-async def read(question_id: UUID, caller: TheCaller, parts: TheParts) -> Interaction:
+async def read(question_id: UUID, caller: TheCaller, parts: TheParts) -> ShownInteraction:
     """A question with its outcome; while it runs, its status comes from the live answer."""
     state = await parts.wires.answer_log.state(question_id)
     if state is not None and state.user != caller.user.user_id:
         raise not_found("question")
     interaction = await _record(parts, caller, question_id, is_expected=state is not None)
     if interaction.status is InteractionStatus.PENDING and await parts.wires.answer_log.read(question_id, 0):
-        return interaction.model_copy(update={"status": InteractionStatus.STREAMING})
-    return interaction
+        interaction = interaction.model_copy(update={"status": InteractionStatus.STREAMING})
+    (shown,) = await Marks(parts.wires.bus, parts.kbs.entries).show([interaction], caller.user)
+    return shown
 
 
 @router.post("/{question_id}/stop", status_code=202)
@@ -93,7 +96,7 @@ async def stop(question_id: UUID, caller: TheCaller, parts: TheParts) -> dict[st
 
 
 def _stream(parts: Parts, caller: TheCaller, question_id: UUID, *, after: int, merged: bool = False) -> EventStream:
-    chunks = parts.streams.read(question_id, caller.user.user_id, after, merged=merged)
+    chunks = parts.streams.read(question_id, caller.user, after, merged=merged)
     return EventStream(chunks, {**STREAM_HEADERS, "X-Question-Id": str(question_id)})
 
 

@@ -85,6 +85,10 @@ class LexicalIndex:
             writer.commit()
             writer.wait_merging_threads()
             self._index.reload()
+        self.note(revision)
+
+    def note(self, revision: int) -> None:
+        """It is what Postgres says at this revision."""
         _write_revision(self._folder, revision)
         self.revision = revision
 

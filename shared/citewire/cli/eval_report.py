@@ -52,9 +52,12 @@ def figures(asked: Sequence[Asked], documents: Mapping[str, str]) -> dict[str, F
 
     `documents` gives a document's id in the set by its file name.
     """
-    rankings = [(each.query.gains, _rankings(each.reply.explained, documents)) for each in asked]
-    names = dict.fromkeys(name for _, by_name in rankings for name in by_name)
-    return {name: _means([(gains, by_name.get(name, [])) for gains, by_name in rankings]) for name in names}
+    rankings = [_rankings(each.reply.explained, documents) for each in asked]
+    found = [name for name in ("lexical", "dense", "fused") if any(each[name] for each in rankings)]
+    return {
+        name: _means([(one.query.gains, each[name]) for one, each in zip(asked, rankings, strict=True)])
+        for name in found
+    }
 
 
 def times(asked: Sequence[Asked]) -> dict[str, Times]:
@@ -92,8 +95,7 @@ def _rankings(hits: Sequence[ExplainedHit], documents: Mapping[str, str]) -> dic
         "dense": (name for _, name in dense),
         "fused": (hit.file_name for hit in hits),
     }
-    found = {name: documents_of(documents[file] for file in files) for name, files in rankings.items()}
-    return {name: ranking for name, ranking in found.items() if ranking}
+    return {name: documents_of(documents[file] for file in files) for name, files in rankings.items()}
 
 
 def _means(rankings: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> Figures:

@@ -4,6 +4,7 @@ Per question there are a list (the log: entry n is at index n-1), a hash (owner,
 channel that only says "look". Every write is one script, so numbering, lease check and wake-up are one step.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
@@ -110,9 +111,19 @@ def encode_entry(kind: EntryKind, data: Message) -> str:
     return f"{kind} {escape_lines(data.model_dump_json())}"
 
 
+def encode_deltas(texts: Sequence[str]) -> list[str]:
+    """The entries of deltas; the same as `encode_entry` with DeltaFrames, without building one for each of hundreds."""
+    dumps = orjson.dumps
+    entries = [f"delta {dumps({'text': text}).decode()}" for text in texts]
+    whole = "".join(texts)
+    if "\u2028" in whole or "\u2029" in whole:
+        return list(map(escape_lines, entries))
+    return entries
+
+
 def encode_delta(text: str) -> str:
-    """A delta's entry; the same as `encode_entry` with a DeltaFrame, without building one for each delta."""
-    return f"delta {escape_lines(orjson.dumps({'text': text}).decode())}"
+    """The entry of one delta."""
+    return encode_deltas([text])[0]
 
 
 def escape_lines(json: str) -> str:

@@ -40,19 +40,25 @@ class _Acknowledgements:
         if not self._inbox:
             self._inbox = self._client.new_inbox()
             await self._client.subscribe(f"{self._inbox}.*", cb=self._take)
-        number = str(next(self._numbers))
-        reply = self._waiting[number] = asyncio.get_running_loop().create_future()
+        number, loop = str(next(self._numbers)), asyncio.get_running_loop()
+        reply = self._waiting[number] = loop.create_future()
+        late = loop.call_later(PUBLISH_TIMEOUT, _give_up, reply)
         try:
-            async with asyncio.timeout(PUBLISH_TIMEOUT):
-                await self._client.publish(subject, payload, f"{self._inbox}.{number}", headers)
-                _check(await reply)
+            await self._client.publish(subject, payload, f"{self._inbox}.{number}", headers)
+            _check(await reply)
         finally:
+            late.cancel()
             del self._waiting[number]
 
     async def _take(self, message: Msg) -> None:
         reply = self._waiting.get(message.subject.rpartition(".")[2])
         if reply is not None and not reply.done():
             reply.set_result(message)
+
+
+def _give_up(reply: "asyncio.Future[Msg]") -> None:
+    if not reply.done():
+        reply.set_exception(TimeoutError())
 
 
 def _check(acknowledgement: Msg) -> None:

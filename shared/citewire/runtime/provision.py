@@ -162,7 +162,7 @@ INGESTER = ConsumerSpec(
     "retriever-documents",
     streams.DOCUMENTS,
     f"{DocumentSubmitted.subject}.*",
-    2,
+    8,
     timedelta(seconds=60),
     max_deliver=3,
     is_long=True,

@@ -10,9 +10,10 @@ import regex
 _SAMPLE: Final = 10_000
 # Japanese has Han characters as well, and hardly a sentence without kana; Chinese has none but in names.
 _KANA_SHARE: Final = 0.1
-# Words, and characters where words are not told apart: about two of these make a word.
+# Words, or runs of characters where words are not told apart: about two of these make a word.
+_UNSPACED: Final = frozenset({"han", "kana"})
 _WORDS = regex.compile(
-    r"(?P<han>\p{Han})|(?P<kana>[\p{Hiragana}\p{Katakana}])|(?P<hangul>\p{Hangul}+)|(?P<cyrillic>\p{Cyrillic}+)"
+    r"(?P<han>\p{Han}+)|(?P<kana>[\p{Hiragana}\p{Katakana}]+)|(?P<hangul>\p{Hangul}+)|(?P<cyrillic>\p{Cyrillic}+)"
     r"|(?P<latin>\p{Latin}+)|(?P<other>\p{L})"
 )
 
@@ -33,7 +34,10 @@ def script_of(text: str) -> Script | None:
 
     Words, not letters, because a Latin name in a Chinese question has more letters than the question has characters.
     """
-    counts = Counter(found.lastgroup or "" for found in _WORDS.finditer(text[:_SAMPLE]))
+    counts = Counter[str]()
+    for found in _WORDS.finditer(text[:_SAMPLE]):
+        name = found.lastgroup or ""
+        counts[name] += found.end() - found.start() if name in _UNSPACED else 1
     japanese_or_chinese = counts.pop("han", 0), counts.pop("kana", 0)
     script = Script.KANA if japanese_or_chinese[1] > _KANA_SHARE * sum(japanese_or_chinese) else Script.HAN
     words: dict[Script, float] = {script: sum(japanese_or_chinese) / 2}

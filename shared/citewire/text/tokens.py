@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -61,3 +62,9 @@ def parse_ranks(listing: bytes) -> dict[bytes, int]:
         raise CorruptRanksError("the o200k_base ranks differ from the published file")
     pairs = (line.split() for line in listing.splitlines())
     return {base64.b64decode(token): int(rank) for token, rank in pairs}
+
+
+def are_within(texts: Sequence[str], most: int) -> bool:
+    """Whether texts have at most so many tokens together; counted only if their bytes do not tell it already."""
+    # A token is at least one byte.
+    return sum(len(text.encode(errors="replace")) for text in texts) <= most or sum(map(count_tokens, texts)) <= most

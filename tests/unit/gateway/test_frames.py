@@ -1,4 +1,4 @@
-"""Frames as bytes, from log entries and from stored interactions."""
+"""Frames as text, from log entries and from stored interactions."""
 
 import json
 from uuid import UUID
@@ -16,9 +16,9 @@ QUESTION = UUID("00000000-0000-0000-0000-000000000001")
 SESSION = UUID("00000000-0000-0000-0000-000000000002")
 
 
-def data_of(frame: bytes) -> dict[str, object]:
+def data_of(frame: str) -> dict[str, object]:
     """The JSON of one frame, which must be one line."""
-    _, _, data, *rest = frame.decode().split("\n")
+    _, _, data, *rest = frame.split("\n")
     assert rest == ["", ""]
     loaded: dict[str, object] = json.loads(data.removeprefix("data: "))
     return loaded
@@ -54,7 +54,7 @@ def interaction(**fields: object) -> Interaction:
 def test_a_frame_has_its_number_kind_and_data_in_one_line_each() -> None:
     frame = frames.frame(FrameKind.DELTA, '{"text":"a"}', 7)
 
-    assert frame == b'id: 7\nevent: delta\ndata: {"text":"a"}\n\n'
+    assert frame == 'id: 7\nevent: delta\ndata: {"text":"a"}\n\n'
 
 
 @pytest.mark.parametrize("text", [" **2. Title", "  ", "\n\n", "a\r\nb", "\u2028", "日本 😀", "data: x\n\nevent: done"])
@@ -70,7 +70,7 @@ def test_a_done_says_whether_it_is_persisted() -> None:
 
     assert data_of(stored)["persisted"] is True
     assert data_of(unstored)["persisted"] is False
-    assert stored.startswith(b"id: 3\nevent: done\n")
+    assert stored.startswith("id: 3\nevent: done\n")
 
 
 @pytest.mark.parametrize("text", ['"persisted":false', ',"persisted":false', '{"a":1,"persisted":false}'])
@@ -86,7 +86,7 @@ def test_only_the_flag_is_changed_and_never_a_quote_that_looks_like_it(text: str
 def test_an_answer_that_failed_ends_with_a_problem() -> None:
     frame = frames.end_frame(done("", InteractionStatus.FAILED, "the index is broken"), 2, persisted=True)
 
-    assert frame.startswith(b"id: 2\nevent: error\n")
+    assert frame.startswith("id: 2\nevent: error\n")
     assert data_of(frame)["status"] == 500
     assert data_of(frame)["detail"] == "the index is broken"
 
@@ -96,14 +96,14 @@ def test_a_problem_in_a_frame_stays_in_one_line(degraded: str | None) -> None:
     frame = frames.end_frame(done("", InteractionStatus.FAILED, degraded), 2, persisted=False)
 
     assert data_of(frame)["detail"] == (degraded or "")
-    assert "\u2028" not in frame.decode()
+    assert "\u2028" not in frame
 
 
 @pytest.mark.parametrize("status", [InteractionStatus.STOPPED, InteractionStatus.INCOMPLETE])
 def test_a11_a_stopped_or_incomplete_answer_is_done_and_no_error(status: InteractionStatus) -> None:
     frame = frames.end_frame(done("", status), 2, persisted=True)
 
-    assert b"event: done" in frame
+    assert "event: done" in frame
     assert data_of(frame)["status"] == status
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citewire.text.tokens import CorruptRanksError, count_tokens, parse_ranks
+from citewire.text.tokens import CorruptRanksError, are_within, count_tokens, parse_ranks
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,11 @@ def test_g05_a_million_characters_without_a_word_are_counted(unit: str) -> None:
 @given(st.text(max_size=100))
 def test_no_text_has_more_tokens_than_bytes(text: str) -> None:
     assert count_tokens(text) <= len(text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "most", "expected"),
+    [((), 0, True), (("hello world",), 2, True), (("hello world",), 1, False), (("hello", " world"), 2, True)],
+)
+def test_texts_are_within_a_limit_by_their_tokens_together(texts: tuple[str, ...], most: int, expected: bool) -> None:
+    assert are_within(texts, most) is expected
