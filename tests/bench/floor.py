@@ -31,6 +31,7 @@ from uuid_utils.compat import uuid7
 import persister.app
 from bench.floor_messages import about, make_messages, question_id
 from bench.stand_ins import DELTAS, KBS, QUESTION
+from citewire.contracts.knowledge import DEFAULT_POOL
 from citewire.runtime.answer_log import APPEND, CLAIM, LOG_LIFE, OPEN, STORED
 from citewire.runtime.migrations import migrate
 from citewire.runtime.pipeline import Script
@@ -99,7 +100,7 @@ class Floor:
         await asyncio.gather(
             self._publish("qa.v1.retrieval.planned", messages.plan, question),
             *(
-                self._publish(f"qa.v1.retrieval.requested.{kb_id}", payload, question, kb_id)
+                self._publish(f"qa.v1.retrieval.requested.{DEFAULT_POOL}.{kb_id}", payload, question, kb_id)
                 for kb_id, payload in messages.requests.items()
             ),
         )

@@ -13,6 +13,7 @@ from citewire.contracts.requests import GetEmbedding, RemoveKnowledgeBase, Updat
 from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from embedded.servers import ServerUrls
+from retriever import backlog
 from retriever_stage import Stage, configure, running_retriever, until
 from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
 
@@ -138,6 +139,23 @@ async def test_a_changed_embedder_embeds_anew_without_a_gap(stage: Stage, server
     await until(by_the_new_one)
 
     assert all(leg.hits == 1 for leg in seen)
+
+
+async def test_many_vectors_are_searched_by_an_index(
+    stage: Stage, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backlog, "EXACT_ROWS", 2)
+    for number in range(4):
+        document = await stage.add(f"{number}.txt", f"Ticket number {number}.".encode())
+    await embedded(stage, document)
+
+    async def is_indexed() -> bool | None:
+        async with open_database(database) as opened:
+            return await opened.row("SELECT true FROM knowledge.spaces WHERE is_indexed") and True
+
+    await until(is_indexed)
+
+    assert (await dense_leg(stage)).hits == 4
 
 
 async def test_a_knowledge_base_without_embedder_says_so(stage: Stage) -> None:

@@ -22,6 +22,9 @@ Vector = NDArray[np.float32]
 MAX_DIMENSION = 4000
 # Rows beyond which an index (HNSW) is faster by so much that its missing a neighbour now and then is worth it.
 EXACT_ROWS = 50_000
+# Without room for the whole graph building takes many times as long; helpers would share it in a memory that
+# containers have little of.
+_INDEX_SETTINGS = {"maintenance_work_mem": "1GB", "max_parallel_maintenance_workers": "0"}
 # Share of a knowledge base's chunks that must be in one script for it to be said to be written in it.
 _MAIN_SCRIPT_SHARE = 0.8
 # Documents with chunks to embed that are looked at in one step.
@@ -184,9 +187,11 @@ class VectorStore:
 
     async def index(self, space: Space) -> None:
         """Build the index of a large space (Malkov and Yashunin 2018); it is searched exactly until then."""
+        name = f"vectors_{int(space.space_id)}_nearest"
+        # What a process that died in the middle left behind is no index.
+        await self._database.execute(f"DROP INDEX IF EXISTS knowledge.{name}")
         await self._database.execute_alone(
-            f"CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_{int(space.space_id)}_nearest"
-            f" ON {space.table} USING hnsw (vector halfvec_ip_ops)"
+            f"CREATE INDEX CONCURRENTLY {name} ON {space.table} USING hnsw (vector halfvec_ip_ops)", _INDEX_SETTINGS
         )
         await self._database.execute(self._INDEXED, space.space_id)
 

@@ -53,11 +53,17 @@ class Database:
         with _translated():
             await self._pool.execute(statement, *values)
 
-    async def execute_alone(self, statement: str) -> None:
-        """Run a statement that allows no transaction and may take as long as it likes, such as building an index."""
+    async def execute_alone(self, statement: str, settings: Mapping[str, str]) -> None:
+        """Run a statement that allows no transaction and may take hours, such as building an index, with settings."""
         with _translated():
             async with self._pool.acquire(timeout=_STATEMENT_TIMEOUT) as connection:
-                await connection.execute(statement, timeout=_INDEX_TIMEOUT)
+                for name, value in settings.items():
+                    await connection.execute("SELECT set_config($1, $2, false)", name, value)
+                try:
+                    await connection.execute(statement, timeout=_INDEX_TIMEOUT)
+                finally:
+                    for name in settings:
+                        await connection.execute(f"RESET {name}")
 
     @contextlib.asynccontextmanager
     async def only_one(self, key: str) -> AsyncGenerator[bool]:
