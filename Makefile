@@ -14,7 +14,8 @@ run-services: $(VENV)/.run ## the same, one process per role
 
 test: $(VENV)/.dev check ## all that CI runs
 	@$(BIN)/python tests/browser/ensure_browser.py
-	$(BIN)/pytest tests/integration tests/e2e tests/browser
+	$(BIN)/pytest -n auto --dist loadfile tests/integration
+	$(BIN)/pytest tests/e2e tests/browser
 	$(BIN)/docker-compose -f docker-compose.yml config --quiet
 
 check: $(VENV)/.dev ## format, lint, types, import contracts, fast tests
@@ -22,7 +23,7 @@ check: $(VENV)/.dev ## format, lint, types, import contracts, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit tests/contract
+	$(BIN)/pytest -n auto tests/unit tests/contract
 
 bench: $(VENV)/.dev ## CPU and latency of the chain against a raw floor
 	$(BIN)/python tests/bench/chain.py

@@ -375,7 +375,7 @@ async def test_a_consumer_goes_on_after_a_restart_and_nothing_spins_meanwhile(
         await send(bus, spec, "after")
         await until(lambda: stage.handled == ["before", "after"])
 
-        assert time.monotonic() - up_at < 3
+        assert time.monotonic() - up_at < 10
     ticking.cancel()
     await client.close()
 
