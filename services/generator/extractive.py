@@ -25,6 +25,11 @@ LENGTH_PENALTY = 0.1
 # A question in a source repeats the words of the one asked, and seldom answers it.
 QUESTION_PENALTY = 0.5
 
+# What is shorter is no sentence …
+SHORTEST = 4
+# … and is looked for, with the empty line after it, within so many characters.
+SHORT_LINE = 12
+
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -77,9 +82,9 @@ def _score_all(weights: dict[str, float], sources: Sequence[Source]) -> list[_Ca
     if not total:
         return []
     return [
-        _Candidate(_score(weights, total, source.text[start:end]), source, start, end)
+        _Candidate(_score(weights, total, source.text[start:end], _explained(source.text, start)), source, start, end)
         for source in sources
-        for start, end in candidate_sentences(source.text)
+        for start, end in candidate_sentences(source.text, SHORTEST)
         if not _is_heading(source, start, end)
     ]
 
@@ -92,8 +97,19 @@ def _is_heading(source: Source, start: int, end: int) -> bool:
     return line.lstrip().startswith("#") or is_title
 
 
-def _score(weights: dict[str, float], total: float, sentence: str) -> float:
-    covered = sum(weights.get(term, 0.0) for term in set(tokenize(sentence)))
+def _explained(text: str, start: int) -> str:
+    """The line before a line, if it is too short to be quoted by itself: the term that a glossary explains."""
+    begin = max(0, start - SHORT_LINE)
+    before = text[begin:start].rstrip()
+    if "\n" not in text[begin + len(before) : start]:
+        return ""
+    _, line_begin, line = before.rpartition("\n")
+    is_whole = line_begin or begin == 0
+    return line.strip() if is_whole and len(line.strip()) < SHORTEST else ""
+
+
+def _score(weights: dict[str, float], total: float, sentence: str, explained: str) -> float:
+    covered = sum(weights.get(term, 0.0) for term in {*tokenize(sentence), *tokenize(explained)})
     too_long = max(0, len(sentence) - COMFORTABLE_LENGTH) / COMFORTABLE_LENGTH
     asks = QUESTION_PENALTY if sentence.rstrip().endswith(("?", "？")) else 1.0
     return covered / total * asks * (1 - LENGTH_PENALTY * min(1.0, too_long))

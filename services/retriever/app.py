@@ -56,7 +56,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 # Neighbours that a vector index looks at for each query, and more as long as filters leave too few; compiling a
 # statement takes longer than going through all vectors.
-_SESSION_SETTINGS = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "strict_order", "jit": "off"}
+_SESSION_SETTINGS = {"hnsw.ef_search": "100", "hnsw.iterative_scan": "strict_order", "jit": "off"}
 
 
 def create_app() -> Service:

@@ -14,10 +14,11 @@ from retriever.passages import Hit
 # A query's fused scores are relative to its best; these bring in how good the best is.
 _FUSED: Final = 7.4
 _EVIDENCE: Final = 3.6
-_BOTH: Final = 5.0
+_BOTH: Final = 6.0
+_ACROSS: Final = 5.5
 _WORDS: Final = 6.5
 _WORDS_EVIDENCE: Final = 2.9
-_WORDS_ONLY: Final = 2.3
+_WORDS_ONLY: Final = 3.0
 # Among few candidates the best does not stand out by much: the gap counts as this one in so many of them.
 _USUAL_GAP: Final = 0.05
 _USUAL_COUNT: Final = 10
@@ -52,7 +53,7 @@ def evidence_of_both(coverage: float, nearest: Sequence[Hit]) -> Evidence:
 
 def evidence_of_vectors(share: float, nearest: Sequence[Hit]) -> Evidence:
     """For a question in another script, whose words say nothing; `share` is the vectors' part of the fused score."""
-    return Evidence(_FUSED, _EVIDENCE * _of_gap(nearest) + _BOTH, top=share)
+    return Evidence(_FUSED, _EVIDENCE * _of_gap(nearest) + _ACROSS, top=share)
 
 
 def coverage(weights: Mapping[str, float], terms: Collection[str]) -> float:

@@ -91,7 +91,9 @@ def test_most_answers_hold_the_fact_asked_for(answers: dict[str, Answer]) -> Non
 def test_answers_from_a_pdf_name_its_page(answers: dict[str, Answer]) -> None:
     paged = [q for q in QUESTIONS if "page" in q]
 
-    cited = {q["id"]: {c["page"] for c in answers[q["id"]].done["citations"]} for q in paged}
+    cited = {
+        q["id"]: {quote["page"] for c in answers[q["id"]].done["citations"] for quote in c["quotes"]} for q in paged
+    }
     assert sum(q["page"] in cited[q["id"]] for q in paged) >= len(paged) - 2, cited
 
 

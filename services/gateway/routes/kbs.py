@@ -8,6 +8,7 @@ from fastapi import APIRouter, File, Form, Query, UploadFile
 from nats.errors import Error as NatsError
 from pydantic import Field, TypeAdapter, ValidationError
 
+from citewire.contracts.events import MAX_QUESTION_CHARACTERS
 from citewire.contracts.filters import Filter, check_filter, check_metadata
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import (
@@ -22,6 +23,7 @@ from citewire.contracts.knowledge import (
 )
 from citewire.contracts.model import Input, Message
 from citewire.contracts.requests import (
+    MAX_CONTEXT,
     CreateKnowledgeBase,
     DocumentList,
     GetDocument,
@@ -56,9 +58,15 @@ class KnowledgeBases(Message):
 
 
 class SearchBody(Input):
-    """A search without an answer; `mode` and `rse_params` replace the knowledge base's own for this search."""
+    """A search without an answer; `mode` and `rse_params` replace the knowledge base's own for this search.
 
-    query: str = Field(min_length=1, max_length=4000)
+    `context` has the earlier questions of a conversation, which weigh little.
+    """
+
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)
+    context: tuple[Annotated[str, Field(max_length=MAX_QUESTION_CHARACTERS)], ...] = Field(
+        default=(), max_length=MAX_CONTEXT
+    )
     top_k: int = Field(default=8, ge=1, le=50)
     filter: Filter | None = None
     mode: RetrievalMode | None = None

@@ -8,7 +8,7 @@ import { notice, problemText } from "./problems.js";
 
 const POLL_MS = 1000;
 const WORKING = new Set(["submitted", "parsing"]);
-const FILE_TYPES = ".txt,.md,.markdown,.html,.htm,.pdf";
+const FILE_TYPES = ".txt,.log,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.xlsx,.csv,.tsv";
 
 export class Library {
   #api;

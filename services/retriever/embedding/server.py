@@ -23,8 +23,10 @@ from retriever.embedding.local import LocalModel, load_model, thread_count
 from retriever.embedding.place import Place
 from retriever.embedding.settings import LocalSettings
 
-# Seconds without a client: longer than one that restarts needs to come back, or one that started this to connect.
-_LINGER = 2.0
+# Seconds for the one that started this to connect, and until the end once the last client has left: nothing of a
+# stack that was stopped should be seen after it.
+_FIRST_CLIENT = 2.0
+_LINGER = 0.1
 # Seconds before a model that could not be loaded is tried again, for a hub that was away.
 _RETRY_LOAD = 300.0
 # How far passages stand back behind everything else on the machine.
@@ -68,6 +70,7 @@ class Server:
             Role.PASSAGE: ThreadPoolExecutor(passage_threads, "passage", _stand_back),
         }
         self._clients = 0
+        self._patience = _FIRST_CLIENT
         self._changed = asyncio.Event()
 
     async def serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,7 +92,7 @@ class Server:
         while True:
             self._changed.clear()
             try:
-                async with asyncio.timeout(None if self._clients else _LINGER):
+                async with asyncio.timeout(None if self._clients else self._patience):
                     await self._changed.wait()
             except TimeoutError:
                 return
@@ -97,6 +100,7 @@ class Server:
     @contextlib.asynccontextmanager
     async def _present(self) -> AsyncGenerator[None]:
         self._clients += 1
+        self._patience = _LINGER
         self._changed.set()
         try:
             yield

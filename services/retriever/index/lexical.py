@@ -23,7 +23,7 @@ FORMAT = 2
 # Terms of one query at most, the rarest ones: they decide the ranking, and the time stays bounded.
 MAX_TERMS = 64
 # Bytes that a writer collects before it writes: tantivy's least is 15 million.
-_WRITER_MEMORY = 50_000_000
+_WRITER_MEMORY = 150_000_000
 _ANALYZER = "terms"
 
 

@@ -21,7 +21,7 @@ Vector = NDArray[np.float32]
 # Half precision: half the memory to go through, and no measurable loss. An index of them takes as many numbers.
 MAX_DIMENSION = 4000
 # Rows beyond which an index (HNSW) is faster by so much that its missing a neighbour now and then is worth it.
-EXACT_ROWS = 50_000
+EXACT_ROWS = 20_000
 # Without room for the whole graph building takes many times as long; helpers would share it in a memory that
 # containers have little of.
 _INDEX_SETTINGS = {"maintenance_work_mem": "1GB", "max_parallel_maintenance_workers": "0"}

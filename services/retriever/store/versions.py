@@ -25,7 +25,7 @@ _CHUNK_COLUMNS = (
     *("parent_first", "parent_last"),
 )
 # Chunks that an index takes in one step: bounds memory, and is large enough that committing costs little.
-_FEED_CHUNKS = 4000
+_FEED_CHUNKS = 16_000
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ import contextlib
 import secrets
 import time
 from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -23,7 +24,7 @@ from citewire.contracts.knowledge import (
     KnowledgeBase,
     NewKnowledgeBase,
 )
-from citewire.contracts.requests import DocumentList, SearchReply
+from citewire.contracts.requests import MAX_CONTEXT, DocumentList, SearchReply
 
 T = TypeVar("T")
 
@@ -46,6 +47,16 @@ def retrieval(  # noqa: PLR0913, PLR0917 - one argument per option
         Path | None,
         typer.Option(exists=True, file_okay=False, help="Ask the queries of this set, which has them by the same ids."),
     ] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Ask with the earlier questions (metadata.history).")
+    ] = False,
+    where: Annotated[
+        str | None, typer.Option(metavar="KEY=VALUE", help="Ask only queries whose metadata says so.")
+    ] = None,
+    filter_by: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD=KEY", help="Search only documents whose FIELD is the query's metadata KEY."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many queries.")] = None,
     embedder: Annotated[str, typer.Option(help="A name that is set up, or none for words alone.")] = BUNDLED_EMBEDDER,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the knowledge base there.")] = False,
@@ -58,9 +69,11 @@ def retrieval(  # noqa: PLR0913, PLR0917 - one argument per option
     The set's folder holds corpus.jsonl, queries.jsonl and qrels.tsv. A document's rank is that of its best chunk.
     """
     with connect(url, key) as client:
-        uploads, queries = read_uploads(folder), read_queries(folder, queries_from)[:limit]
+        uploads, queries = read_uploads(folder), _chosen(read_queries(folder, queries_from), where)[:limit]
         with _knowledge_base(client, folder.resolve().name, embedder, keep=keep) as kb_id:
-            report = _evaluate(client, kb_id, uploads, queries)
+            report = _evaluate(
+                client, kb_id, uploads, [_question(query, filter_by, history=history) for query in queries]
+            )
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
     else:
@@ -83,7 +96,39 @@ def _knowledge_base(client: Client, name: str, embedder: str, *, keep: bool) -> 
             client.call("DELETE", f"/v1/kbs/{kb_id}")
 
 
-def _evaluate(client: Client, kb_id: str, uploads: Sequence[Upload], queries: Sequence[JudgedQuery]) -> Report:
+@dataclass(frozen=True)
+class _Question:
+    """A query and the body of the search for it."""
+
+    query: JudgedQuery
+    body: dict[str, Any]
+
+
+def _chosen(queries: Sequence[JudgedQuery], where: str | None) -> list[JudgedQuery]:
+    if where is None:
+        return list(queries)
+    key, value = _pair(where)
+    return [query for query in queries if str(query.metadata.get(key)) == value]
+
+
+def _question(query: JudgedQuery, filter_by: str | None, *, history: bool) -> _Question:
+    body: dict[str, Any] = {"query": query.text[:LONGEST_QUERY], "explain": True}
+    if history:
+        body["context"] = [text[:LONGEST_QUERY] for text in query.context[-MAX_CONTEXT:]]
+    if filter_by is not None:
+        field, key = _pair(filter_by)
+        body["filter"] = {"field": field, "operator": "equals", "value": query.metadata.get(key)}
+    return _Question(query, body)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    left, equals, right = text.partition("=")
+    if not (left and equals and right):
+        raise typer.BadParameter(f"{text!r} is not of the form NAME=VALUE")
+    return left, right
+
+
+def _evaluate(client: Client, kb_id: str, uploads: Sequence[Upload], queries: Sequence[_Question]) -> Report:
     with _progress() as progress:
         for upload in _counted(progress, "upload", uploads):
             file = {"file": (upload.file_name, upload.data)}
@@ -124,12 +169,11 @@ def _has_documents(client: Client, kb_id: str, status: DocumentStatus) -> bool:
     return bool(client.read(DocumentList, "GET", f"/v1/kbs/{kb_id}/documents", params=params).documents)
 
 
-def _ask(client: Client, kb_id: str, query: JudgedQuery) -> Asked:
+def _ask(client: Client, kb_id: str, question: _Question) -> Asked:
     started = time.perf_counter()
-    body = {"query": query.text[:LONGEST_QUERY], "explain": True}
-    response = client.call("POST", f"/v1/kbs/{kb_id}/search", json=body)
+    response = client.call("POST", f"/v1/kbs/{kb_id}/search", json=question.body)
     elapsed_ms = (time.perf_counter() - started) * 1000
-    return Asked(query, SearchReply.model_validate_json(response.content), elapsed_ms)
+    return Asked(question.query, SearchReply.model_validate_json(response.content), elapsed_ms)
 
 
 def _progress() -> Progress:

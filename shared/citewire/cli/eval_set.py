@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -23,11 +23,25 @@ class SetDocument(BaseModel):
     text: str
 
 
+class Said(BaseModel):
+    """What was said before a query, by the user or somebody else."""
+
+    speaker: str
+    text: str
+
+
+class QueryMetadata(BaseModel, extra="allow"):
+    """What a set says of a query, beside whatever else: the conversation before it."""
+
+    history: tuple[Said, ...] = ()
+
+
 class SetQuery(BaseModel):
     """A line of queries.jsonl."""
 
     id: str = Field(alias="_id")
     text: str
+    metadata: QueryMetadata = QueryMetadata()
 
 
 @dataclass(frozen=True)
@@ -41,10 +55,15 @@ class Upload:
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """A query and the gain, above zero, of each document that is relevant to it; there is at least one."""
+    """A query and the gain, above zero, of each document that is relevant to it; there is at least one.
+
+    `context` has the earlier questions of its conversation, `metadata` what else the set says of it.
+    """
 
     text: str
     gains: Mapping[str, int]
+    context: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class UnreadableSet(ServiceProblem):
@@ -64,10 +83,15 @@ def read_queries(folder: Path, queries_from: Path | None = None) -> list[JudgedQ
     """
     gains = _read_gains(folder / "qrels.tsv")
     queries = _lines((queries_from or folder) / "queries.jsonl", SetQuery)
-    judged = [JudgedQuery(query.text, gains[query.id]) for query in queries if query.id in gains]
+    judged = [_judged(query, gains[query.id]) for query in queries if query.id in gains]
     if not judged:
         raise UnreadableSet(f"{folder / 'qrels.tsv'} judges none of the queries")
     return judged
+
+
+def _judged(query: SetQuery, gains: Mapping[str, int]) -> JudgedQuery:
+    questions = tuple(said.text for said in query.metadata.history if said.speaker == "user")
+    return JudgedQuery(query.text, gains, questions, query.metadata.model_extra or {})
 
 
 def _as_file(number: int, document: SetDocument) -> Upload:

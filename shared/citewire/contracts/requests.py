@@ -44,6 +44,9 @@ class Refused(Message):
 
 R = TypeVar("R", bound=Reply)
 
+# Earlier questions that a search takes into account at most.
+MAX_CONTEXT = 8
+
 
 class Request(Message, Generic[R]):
     """Base of every request: `subject` and `tokens()` say who answers, `reply` with what."""
@@ -342,7 +345,7 @@ class Search(KnowledgeRequest[SearchReply]):
 
     kb_id: KbId
     query: str
-    context: tuple[str, ...] = ()
+    context: tuple[str, ...] = Field(default=(), max_length=MAX_CONTEXT)
     top_k: int = Field(default=8, ge=1, le=50)
     filter: Filter | None = None
     mode: RetrievalMode | None = None

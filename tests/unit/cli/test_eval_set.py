@@ -102,3 +102,15 @@ def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(UnreadableSet, match=r"corpus\.jsonl"):
         read_uploads(folder)
+
+
+def test_earlier_questions_and_other_metadata_come_with_a_query(tmp_path: Path) -> None:
+    folder = write_set(tmp_path, [])
+    said = [{"speaker": "user", "text": "first?"}, {"speaker": "agent", "text": "Yes."}]
+    query = {"_id": "q1", "text": "one?", "metadata": {"history": said, "source": "here"}}
+    (folder / "queries.jsonl").write_text(json.dumps(query), encoding="utf-8")
+
+    (judged,) = read_queries(folder)
+
+    assert judged.context == ("first?",)
+    assert judged.metadata == {"source": "here"}

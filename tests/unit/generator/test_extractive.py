@@ -16,6 +16,10 @@ def test_the_sentence_that_answers_is_quoted_with_its_number() -> None:
     assert text == "- Revenue grew by 12 percent. [1]"
 
 
+def test_an_explanation_answers_for_the_short_term_above_it() -> None:
+    assert text_of("What does EAP stand for?", "EAP\n\nEarly Access Program.") == "- Early Access Program. [1]"
+
+
 def test_lines_are_ordered_by_source_number() -> None:
     text = text_of("revenue growth 2023", "Revenue growth slowed.", "Revenue growth of 2023 was 12 percent.")
 
