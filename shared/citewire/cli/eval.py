@@ -32,6 +32,8 @@ app = typer.Typer(no_args_is_help=True, help="Measure how good the service is.")
 console = Console(highlight=False, markup=False)
 
 POLL_INTERVAL = 1.0
+# Seconds without a further vector after which what stops the embedder is taken for final.
+PATIENCE = 60.0
 LONGEST_QUERY = 4000
 
 
@@ -147,8 +149,9 @@ def _evaluate(client: Client, kb_id: str, uploads: Sequence[Upload], queries: Se
 
 
 def _wait_until_searchable(client: Client, kb_id: str, documents: int, progress: Progress) -> None:
-    """Until every document is settled; raises ServiceProblem if the embedder will not work."""
+    """Until every document is settled; raises ServiceProblem if the embedder gets no further."""
     read, embedded = progress.add_task("read", total=documents), progress.add_task("embed", total=None)
+    done, since = -1, time.monotonic()
     while True:
         kb = client.read(KnowledgeBase, "GET", f"/v1/kbs/{kb_id}")
         embedding = client.read(Embedding, "GET", f"/v1/kbs/{kb_id}/embedding")
@@ -159,7 +162,9 @@ def _wait_until_searchable(client: Client, kb_id: str, documents: int, progress:
             waiting.append(DocumentStatus.INDEXED)
         if not any(_has_documents(client, kb_id, status) for status in waiting):
             return
-        if embedding.reason is not None and kb.embedder != NO_EMBEDDER:
+        if embedding.chunks > done:
+            done, since = embedding.chunks, time.monotonic()
+        if embedding.reason is not None and time.monotonic() - since > PATIENCE:
             raise ServiceProblem(embedding.reason)
         time.sleep(POLL_INTERVAL)
 

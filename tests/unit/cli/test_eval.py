@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from typer.testing import CliRunner, Result
 
+from citewire.cli import eval as evaluation
 from citewire.cli.eval import app
 from citewire.contracts.evidence import ExplainedHit
 from citewire.contracts.knowledge import Document, DocumentStatus, Embedding, KnowledgeBase
@@ -165,7 +166,10 @@ def test_only_so_many_queries_are_asked(service: Service, folder: Path) -> None:
     assert [json.loads(body)["query"] for body in service.bodies("POST", "/search")] == ["one?"]
 
 
-def test_an_embedder_that_will_not_work_ends_the_wait(service: Service, folder: Path) -> None:
+def test_an_embedder_that_will_not_work_ends_the_wait(
+    service: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "PATIENCE", 0.0)
     service.reason = "the model is not there"
 
     result = service.run(folder)
