@@ -148,6 +148,8 @@ def main(settings_json: str, data_dir: Path) -> None:
     with place.lock.open("w") as lock:
         if _is_free(lock):
             asyncio.run(serve(place, settings, data_dir))
+            # Nobody waits for what its threads may still be at.
+            os._exit(0)
 
 
 def _is_free(lock: IO[str]) -> bool:
