@@ -125,8 +125,9 @@ def test_a_chinese_question_is_answered_from_the_chinese_knowledge_base(page: Pa
 
 
 def test_a_conversation_keeps_its_knowledge_bases(page: Page, stack: Stack) -> None:
-    for box in page.locator("#kbs input:checked:not([value=handbook])").all():
-        box.uncheck()
+    others = page.locator("#kbs input:checked:not([value=handbook])")
+    while others.count():
+        others.first.uncheck()
 
     ask(page, QUESTION)
 
