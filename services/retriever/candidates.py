@@ -40,7 +40,7 @@ class Found:
 
     def evidence(self, coverage: float) -> Evidence:
         """How good the best is, given the share of the query's terms that the best chunk by words has."""
-        if not self.nearest:
+        if not self.nearest or not self.share:
             return evidence_of_words(coverage)
         if self.crosses:
             return evidence_of_vectors(self.share, self.nearest)

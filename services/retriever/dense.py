@@ -60,7 +60,7 @@ class DenseLeg:
         rankings = [await self._vectors.search(space, vector, limit, documents) for vector in vectors]
         if None in rankings:
             # Other vectors have just taken their place.
-            del self._known[kb_uid]
+            self._known.pop(kb_uid, None)
             return await self.search(kb_uid, embedder, queries, limit, documents)
         return replace(nothing, rankings=tuple(tuple(hits or ()) for hits in rankings), ready=space.ready)
 

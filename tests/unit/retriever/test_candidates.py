@@ -45,3 +45,11 @@ def test_a_question_in_another_script_is_judged_by_its_vectors_alone() -> None:
 
     assert found.evidence(coverage=0.0) == found.evidence(coverage=1.0)
     assert found.evidence(coverage=0.0).similarity(found.share) > 0.5
+
+
+def test_vectors_without_weight_leave_the_judgement_to_the_words() -> None:
+    settings = RetrievalSettings(dense_weight=0, cross_script_dense_weight=0)
+
+    found = put_together("这是什么？", [Hit(1, 9.0)], Dense(NEAREST, 1.0, Script.LATIN), settings)
+
+    assert 0 < found.evidence(coverage=0.0).similarity(1.0) < found.evidence(coverage=1.0).similarity(1.0) < 1
