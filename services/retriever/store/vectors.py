@@ -1,6 +1,7 @@
 """Vectors of chunks in Postgres (pgvector): a table per knowledge base and embedder, here called a space."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from citewire.runtime.database import Database
+from citewire.runtime.errors import TransientError
 from citewire.text.scripts import Script
 from retriever.passages import Hit
 
@@ -67,6 +69,15 @@ class PendingChunk:
     version: int
     header: str
     text: str
+
+
+@contextlib.contextmanager
+def _dropped_is_transient() -> Generator[None]:
+    """A space may be dropped, with its knowledge base, while it is being filled."""
+    try:
+        yield
+    except asyncpg.UndefinedTableError as error:
+        raise TransientError("the vectors have just been dropped") from error
 
 
 class VectorStore:
@@ -147,7 +158,8 @@ class VectorStore:
     async def pending(self, kb_uid: UUID, space: Space, limit: int) -> list[PendingChunk]:
         """The next chunks without a vector, of the documents that changed first; empty: there are none."""
         statement = self._PENDING.format(table=space.table)
-        rows = await self._database.rows(statement, kb_uid, space.space_id, limit, _PENDING_DOCUMENTS)
+        with _dropped_is_transient():
+            rows = await self._database.rows(statement, kb_uid, space.space_id, limit, _PENDING_DOCUMENTS)
         return [PendingChunk(**row) for row in rows]
 
     # Whoever replaces or removes a document waits for this, and its vectors go with its version.
@@ -161,6 +173,12 @@ class VectorStore:
     async def add(self, space: Space, chunks: Sequence[PendingChunk], vectors: Vector) -> None:
         """Store the vectors of chunks whose version is still the searched one."""
         documents = {(chunk.doc_id, chunk.version) for chunk in chunks}
+        with _dropped_is_transient():
+            await self._add(space, chunks, vectors, documents)
+
+    async def _add(
+        self, space: Space, chunks: Sequence[PendingChunk], vectors: Vector, documents: set[tuple[UUID, int]]
+    ) -> None:
         async with self._database.transaction() as connection:
             # In one order everywhere, so that two writers wait for one another instead of dying.
             for doc_id, version in sorted(documents):
@@ -187,6 +205,10 @@ class VectorStore:
 
     async def index(self, space: Space) -> None:
         """Build the index of a large space (Malkov and Yashunin 2018); it is searched exactly until then."""
+        with _dropped_is_transient():
+            await self._build_index(space)
+
+    async def _build_index(self, space: Space) -> None:
         name = f"vectors_{int(space.space_id)}_nearest"
         # What a process that died in the middle left behind is no index.
         await self._database.execute(f"DROP INDEX IF EXISTS knowledge.{name}")
