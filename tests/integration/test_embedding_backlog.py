@@ -12,8 +12,10 @@ from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBase
 from citewire.contracts.requests import GetEmbedding, RemoveKnowledgeBase, UpdateKnowledgeBase
 from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
+from citewire.runtime.errors import TransientError
 from embedded.servers import ServerUrls
 from retriever import backlog
+from retriever.store.vectors import VectorStore
 from retriever_stage import Stage, configure, running_retriever, until
 from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
 
@@ -188,3 +190,18 @@ async def test_a_removed_knowledge_base_leaves_no_vectors(stage: Stage, database
             return True if left is not None and left["n"] == 0 else None
 
     assert await until(is_gone)
+
+
+async def test_vectors_that_are_dropped_while_they_are_made_can_be_tried_again(stage: Stage, database: str) -> None:
+    document = await stage.add("a.txt", b"The ticket costs ten francs.")
+    await embedded(stage, document)
+    async with open_database(database) as opened:
+        store = VectorStore(opened)
+        kb = await opened.row("SELECT kb_uid FROM knowledge.kbs")
+        assert kb is not None
+        (space,) = (await store.embedded(kb["kb_uid"])).spaces
+        await stage.bus.ask(RemoveKnowledgeBase(user=ADMIN, kb_id="kb"))
+        await store.drop(space.space_id)
+
+        with pytest.raises(TransientError):
+            await store.pending(kb["kb_uid"], space, 1)
