@@ -1,6 +1,6 @@
 """The register of knowledge bases that every service watches, kept to what Postgres says."""
 
-import nats.errors
+from functools import partial
 
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
@@ -42,33 +42,37 @@ class Register:
 
     async def refresh(self) -> list[StoredKb]:
         """Make the register say what Postgres says, and return it; raises TransientError."""
-        # Seen before Postgres is read: what another replica adds in between must not look removed.
+        # Seen before Postgres is read: what another replica writes in between is later than what was read.
         seen = dict(self._registry.entries)
         kbs = await self._kbs.all()
-        try:
-            for stored in kbs:
-                await self._put_if_newer(stored.kb, seen.get(stored.kb.kb_id))
-            for kb_id in seen.keys() - {stored.kb.kb_id for stored in kbs}:
-                await self._registry.remove(kb_id)
-        except nats.errors.Error as error:
-            raise TransientError(f"register: {error!r}") from error
+        for stored in kbs:
+            if (before := seen.pop(stored.kb.kb_id, None)) != stored.kb:
+                await self._registry.change(stored.kb.kb_id, partial(_later, stored.kb, before))
+        for kb_id, before in seen.items():
+            await self._registry.change(kb_id, partial(_unless_same, before))
         return kbs
 
     async def show(self, kb: KnowledgeBase) -> None:
         """Refresh, and return once this process sees these settings or later ones; raises TransientError."""
-        await self.refresh()
+        if all(stored.kb.kb_id != kb.kb_id for stored in await self.refresh()):
+            return  # removed again meanwhile
         try:
             await self._registry.wait_until(
-                lambda kbs: kb.kb_id not in kbs or kbs[kb.kb_id].revision >= kb.revision,
+                lambda kbs: kb.kb_id in kbs and kbs[kb.kb_id].revision >= kb.revision,
             )
         except TimeoutError as error:
             raise TransientError("the register of knowledge bases is late") from error
 
-    async def _put_if_newer(self, kb: KnowledgeBase, seen: KnowledgeBase | None) -> None:
-        # Looked at again: what another task or replica wrote meanwhile, such as a revoked access, must stay.
-        now = self._registry.entries.get(kb.kb_id)
-        if now is not None and now.created_at == kb.created_at and now.revision > kb.revision:
-            return
-        is_other = seen is None or seen.created_at != kb.created_at
-        if is_other or (seen != kb and seen is not None and seen.revision <= kb.revision):
-            await self._registry.put(kb.kb_id, kb)
+
+def _later(kb: KnowledgeBase, before: KnowledgeBase | None, now: KnowledgeBase | None) -> KnowledgeBase | None:
+    """What Postgres said, unless something later was written since the register was seen `before`."""
+    if now == before:
+        return kb
+    if now is None:
+        return None
+    return max(kb, now, key=lambda each: (each.created_at, each.revision))
+
+
+def _unless_same(before: KnowledgeBase, now: KnowledgeBase | None) -> KnowledgeBase | None:
+    """Nothing, unless what is there was written since the register was seen `before`."""
+    return None if now == before else now

@@ -70,7 +70,7 @@ class Librarian:
         kb = await self.kbs.create(new)
         if kb is None:
             raise conflict(f"There is a knowledge base {new.kb_id} already.")
-        await self.register.refresh()
+        await self.register.show(kb)
         return KnowledgeBaseReply(kb=kb)
 
     async def update_kb(self, request: UpdateKnowledgeBase) -> KnowledgeBaseReply:

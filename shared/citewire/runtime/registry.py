@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import structlog
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
-from nats.js.errors import KeyNotFoundError
+from nats.js.errors import APIError, KeyNotFoundError, KeyWrongLastSequenceError
 from nats.js.kv import KV_DEL, KV_PURGE, KeyValue
 from pydantic import BaseModel, ValidationError
 
@@ -17,6 +17,9 @@ from citewire.runtime.errors import TransientError
 M = TypeVar("M", bound=BaseModel)
 
 log = structlog.get_logger()
+
+# The server's codes for "the subject has a later message" (error 10164 where it names no number).
+WRONG_LAST_SEQUENCE = (10071, 10164)
 
 
 class Registry(Generic[M]):
@@ -44,11 +47,19 @@ class Registry(Generic[M]):
     async def read(self, key: str) -> M | None:
         """One entry from the server, past the mirror: for the moment after another process wrote it."""
         with _translated():
-            try:
-                entry = await self._bucket.get(key)
-            except KeyNotFoundError:
-                return None
-        return self._parse(key, entry.value)
+            return (await self._newest(key))[0]
+
+    async def change(self, key: str, choose: Callable[[M | None], M | None]) -> None:
+        """Write what `choose` makes of an entry as the server has it; None stands for no entry.
+
+        It chooses again when another process wrote in between.
+        """
+        written = False
+        while not written:
+            with _translated():
+                current, revision = await self._newest(key)
+                chosen = choose(current)
+                written = chosen == current or await self._replace(key, chosen, revision)
 
     async def remove(self, key: str) -> None:
         """Remove an entry, if there."""
@@ -77,6 +88,30 @@ class Registry(Generic[M]):
                     self._changed.notify_all()
         finally:
             await watcher.stop()  # type: ignore[no-untyped-call] # nats-py
+
+    async def _newest(self, key: str) -> tuple[M | None, int]:
+        """An entry and its revision: 0 where there never was one, a removal's own where it is gone."""
+        try:
+            entry = await self._bucket.get(key)
+        except KeyNotFoundError as error:
+            return None, error.entry.revision if error.entry else 0
+        return self._parse(key, entry.value), entry.revision or 0
+
+    async def _replace(self, key: str, entry: M | None, revision: int) -> bool:
+        """Write an entry, or remove it, unless the server has a revision later than this one."""
+        try:
+            if entry is None:
+                await self._bucket.delete(key, last=revision)
+            else:
+                await self._bucket.update(key, entry.model_dump_json().encode(), last=revision)
+        except KeyWrongLastSequenceError:
+            return False
+        except APIError as error:
+            # What nats-py translates for an update it leaves as it is for a removal.
+            if error.err_code not in WRONG_LAST_SEQUENCE:
+                raise
+            return False
+        return True
 
     def _apply(self, key: str, operation: str | None, value: bytes | None) -> None:
         if operation in (KV_DEL, KV_PURGE):
