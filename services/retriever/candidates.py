@@ -1,7 +1,8 @@
 """What a query's legs found, as one ranking of chunks with their places. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from citewire.contracts.evidence import ExplainedHit
 from citewire.contracts.retrieval import RetrievalSettings
@@ -11,8 +12,7 @@ from retriever.passages import Hit, LocatedChunk
 from retriever.similarity import Evidence, evidence_of_both, evidence_of_vectors, evidence_of_words
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk for one query: what the legs say, where it stands, and how relevant that makes it, in [0, 1]."""
 
     fused: Fused
@@ -79,7 +79,7 @@ def place(ranking: Sequence[Fused], places: Mapping[int, LocatedChunk], evidence
 def rerank(candidates: Sequence[Candidate], scores: Mapping[int, float]) -> list[Candidate]:
     """The candidates that a reranker scored, by its scores; those that it did not see are left out."""
     scored = [
-        replace(candidate, reranked=score, similarity=score)
+        candidate._replace(reranked=score, similarity=score)
         for candidate in candidates
         if (score := scores.get(candidate.place.chunk_id)) is not None
     ]

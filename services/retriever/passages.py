@@ -1,23 +1,21 @@
-"""From ranked chunks to segments: rankings merged, overlaps and what exceeds a limit left out. Pure."""
+"""From ranked chunks to segments: overlaps and what exceeds a limit left out. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from typing import NamedTuple
 from uuid import UUID
 
 from citewire.contracts.evidence import Exclusion, ExclusionReason, Segment
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A chunk that a search found; scores of different queries can't be compared."""
 
     chunk_id: int
     score: float
 
 
-@dataclass(frozen=True)
-class LocatedChunk:
+class LocatedChunk(NamedTuple):
     """A chunk's place: its document's searched version, its ordinal and text range, its parent's first and last."""
 
     chunk_id: int
@@ -49,18 +47,6 @@ class Limits:
 
     segments: int
     characters: int
-
-
-def merge_rankings(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """The hits of several queries, each query's best before any query's second best.
-
-    A chunk stands once, where it is met first, with the best of its scores.
-    """
-    best: dict[int, float] = {}
-    for hit in chain.from_iterable(zip_longest(*rankings)):
-        if hit is not None:
-            best[hit.chunk_id] = max(hit.score, best.get(hit.chunk_id, 0.0))
-    return [Hit(chunk_id, score) for chunk_id, score in best.items()]
 
 
 def select_segments(candidates: Iterable[Segment], limits: Limits) -> tuple[tuple[Segment, ...], tuple[Exclusion, ...]]:

@@ -1,13 +1,12 @@
 """One ranking from two: lexical and dense scores, normalised and added with weights. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from retriever.passages import Hit
 
 
-@dataclass(frozen=True)
-class Fused:
+class Fused(NamedTuple):
     """A chunk, its score in [0, 1], and what each leg said of it: rank from 0 and score, None where it did not."""
 
     chunk_id: int

@@ -4,7 +4,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from citewire.contracts.retrieval import RSE_PRESETS, RseParams
@@ -16,8 +16,7 @@ UNIT: Final = 10**9
 USUAL_LENGTH: Final = 700
 
 
-@dataclass(frozen=True)
-class ChunkHit:
+class ChunkHit(NamedTuple):
     """A chunk that a query found: its place in its document, its characters without header, its similarity in 0..1."""
 
     doc_id: UUID

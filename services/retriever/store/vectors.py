@@ -140,7 +140,7 @@ class VectorStore:
             rows = await self._database.rows(statement, *values)
         except asyncpg.UndefinedTableError:
             return None
-        return [Hit(row["chunk_id"], row["score"]) for row in rows]
+        return [Hit._make(row) for row in rows]
 
     _PENDING = """
         WITH waiting AS MATERIALIZED (

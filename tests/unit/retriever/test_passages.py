@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 from citewire.contracts.evidence import ExclusionReason, Segment
-from retriever.passages import Hit, Limits, merge_rankings, select_segments
+from retriever.passages import Limits, select_segments
 
 ROOMY = Limits(segments=10, characters=10_000)
 DOCUMENT = uuid4()
@@ -24,34 +24,6 @@ def segment(start: int, length: int = 100, doc_id: UUID = DOCUMENT) -> Segment:
         first_chunk=0,
         last_chunk=0,
     )
-
-
-def test_one_ranking_keeps_its_order() -> None:
-    assert merge_rankings([[Hit(3, 9.0), Hit(1, 4.0)]]) == [Hit(3, 9.0), Hit(1, 4.0)]
-
-
-def test_every_querys_best_comes_before_any_querys_second_best() -> None:
-    loud, quiet = [Hit(1, 90.0), Hit(2, 80.0)], [Hit(3, 2.0), Hit(4, 1.0)]
-
-    merged = merge_rankings([loud, quiet])
-
-    assert [hit.chunk_id for hit in merged] == [1, 3, 2, 4]
-
-
-def test_a_chunk_that_two_queries_find_stands_once_with_its_best_score() -> None:
-    merged = merge_rankings([[Hit(1, 2.0), Hit(2, 1.0)], [Hit(2, 7.0)]])
-
-    assert merged == [Hit(1, 2.0), Hit(2, 7.0)]
-
-
-def test_rankings_of_different_length_are_merged_to_their_ends() -> None:
-    merged = merge_rankings([[Hit(1, 1.0)], [], [Hit(2, 1.0), Hit(3, 1.0), Hit(4, 1.0)]])
-
-    assert [hit.chunk_id for hit in merged] == [1, 2, 3, 4]
-
-
-def test_no_ranking_gives_no_hit() -> None:
-    assert merge_rankings([]) == []
 
 
 def test_what_fits_is_taken_in_its_order() -> None:

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -106,7 +105,7 @@ def with_few_values(chance: random.Random, rankings: Rankings, decay_rate: float
     """The same hits with similarities that, decayed, are among five: many runs then have equal values."""
     return [
         [
-            replace(found, similarity=chance.choice([0, 0.1, 0.18, 0.3, 0.5]) * math.exp(rank / decay_rate))
+            found._replace(similarity=chance.choice([0, 0.1, 0.18, 0.3, 0.5]) * math.exp(rank / decay_rate))
             for rank, found in enumerate(hits)
         ]
         for hits in rankings
