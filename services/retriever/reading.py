@@ -1,5 +1,6 @@
 """From a file's bytes to the version that is stored: text, pages, chunks with their headers. Pure."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from citewire.contracts.evidence import PageSpan
@@ -20,6 +21,7 @@ def read_file(file_name: str, data: bytes) -> NewVersion:
     pages = tuple(
         PageSpan(number=page.number, label=page.label, start=page.start, end=page.end) for page in document.pages
     )
+    starts, ends = [page.start for page in pages], [page.end for page in pages]
     chunks = tuple(
         NewChunk(
             ordinal=chunk.ordinal,
@@ -27,7 +29,7 @@ def read_file(file_name: str, data: bytes) -> NewVersion:
             end=chunk.end,
             section=chunk.section[:_MAX_TITLE],
             header=chunk_header(document, chunk),
-            pages=tuple(page for page in pages if page.start < chunk.end and chunk.start < page.end),
+            pages=pages[bisect_right(ends, chunk.start) : bisect_left(starts, chunk.end)],
         )
         for chunk in split_chunks(document)
     )

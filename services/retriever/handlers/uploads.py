@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from citewire.contracts.events import DocumentFailed, DocumentIndexed, DocumentSubmitted
 from citewire.runtime.bus import Bus
@@ -13,6 +13,9 @@ from retriever.store.documents import DocumentStore
 from retriever.store.versions import VersionStore
 from retriever.uploads import Uploads
 from retriever.worker import Worker
+
+# Uploads that are in memory at a time.
+_READ_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -26,14 +29,18 @@ class Ingester:
     versions: VersionStore
     indexes: IndexFollower
     register: Register
+    reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READ_AT_ONCE))
 
     async def ingest_document(self, event: DocumentSubmitted) -> None:
         """Make an upload the searched version of its document; any step may have been done by an earlier delivery."""
         begun = await self.documents.begin(event.doc_id, event.version)
-        if begun is not None and begun.version == event.version:
-            await self._announce(event)
-        elif begun is not None and not begun.is_settled:
-            await self._read(event, begun.sha256)
+        if begun is not None:
+            is_stored = begun.version == event.version
+            if not is_stored and not begun.is_settled:
+                async with self.reading:
+                    is_stored = await self._read(event, begun.sha256)
+            if is_stored:
+                await self._announce(event)
         await self.uploads.delete(event.upload)
 
     async def give_up(self, event: DocumentSubmitted, reason: str) -> None:
@@ -50,22 +57,23 @@ class Ingester:
                 )
             )
 
-    async def _read(self, event: DocumentSubmitted, current: bytes | None) -> None:
+    async def _read(self, event: DocumentSubmitted, current: bytes | None) -> bool:
+        """Whether the upload is stored as a version that is to be searched from now on."""
         data = await self.uploads.fetch(event.upload)
         if data is None:
             await self.give_up(event, "the upload is no longer there: send the file again")
-            return
+            return False
         sha256 = (await asyncio.to_thread(hashlib.sha256, data)).digest()
         if sha256 == current:
             await self.documents.finish_unchanged(event.doc_id, event.version)
             await self.register.refresh()
-            return
+            return False
         version = await self.reader.read_file(event.file_name, data)
         if isinstance(version, Unreadable):
             await self.give_up(event, version.reason)
-            return
+            return False
         await self.versions.store(event.doc_id, event.version, sha256, version, event.metadata)
-        await self._announce(event)
+        return True
 
     async def _announce(self, event: DocumentSubmitted) -> None:
         """The index first: a document that says "indexed" is found here."""

@@ -75,13 +75,14 @@ class IndexFollower:
             return opened
 
     async def _catch_up(self, opened: OpenIndex, stored: StoredKb) -> None:
-        index, started = opened.index, time.monotonic()
-        while changes := await self._versions.changes(opened.uid, index.revision):
+        index, wanted, started = opened.index, stored.kb.revision, time.monotonic()
+        # What came meanwhile is left to be gathered with more.
+        while index.revision < wanted and (changes := await self._versions.changes(opened.uid, index.revision)):
             documents = await self._tokenised(changes)
             await asyncio.to_thread(index.apply, documents, changes[-1].revision)
-        if index.revision < stored.kb.revision:
+        if index.revision < wanted:
             # What changed since was no document's text.
-            await asyncio.to_thread(index.note, stored.kb.revision)
+            await asyncio.to_thread(index.note, wanted)
         ended = time.monotonic()
         self._rested[stored.kb.kb_id] = ended + min(ended - started, _LONGEST_GATHERING)
 
@@ -119,11 +120,15 @@ class IndexFollower:
         return self._folder / f"{stored.kb.kb_id}-{stored.uid.hex}"
 
     async def _tokenised(self, changes: Sequence[ChangedDocument]) -> list[IndexedDocument]:
-        texts = [text for change in changes for chunk in change.chunks for text in (chunk.header, chunk.text)]
-        terms = iter(await self._worker.tokenise(texts))
+        chunks = [chunk for change in changes for chunk in change.chunks]
+        # The chunks of a section share their header.
+        headers = list({chunk.header: None for chunk in chunks})
+        terms = await self._worker.tokenise([*headers, *(chunk.text for chunk in chunks)])
+        of_header, of_texts = dict(zip(headers, terms, strict=False)), iter(terms[len(headers) :])
         return [
             IndexedDocument(
-                change.doc_id, tuple(_indexed(chunk.chunk_id, next(terms), next(terms)) for chunk in change.chunks)
+                change.doc_id,
+                tuple(_indexed(chunk.chunk_id, of_header[chunk.header], next(of_texts)) for chunk in change.chunks),
             )
             for change in changes
         ]

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from citewire.text.normalise import clean
@@ -52,12 +53,16 @@ def decode_text(data: bytes, declared: str | None = None) -> str:
     raise UnreadableDocument("is not text in UTF-8, UTF-16 or GB 18030")
 
 
-def _candidates(data: bytes, declared: str | None) -> list[str]:
+def _candidates(data: bytes, declared: str | None) -> Iterator[str]:
     marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
     if marked:
-        return [marked]
-    names = ["utf-8", _python_name(declared), "gb18030" if _looks_chinese(data) else None]
-    return [name for name in names if name]
+        yield marked
+        return
+    yield "utf-8"
+    if name := _python_name(declared):
+        yield name
+    if _looks_chinese(data):
+        yield "gb18030"
 
 
 def _python_name(declared: str | None) -> str | None:

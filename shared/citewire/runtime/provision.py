@@ -162,7 +162,8 @@ INGESTER = ConsumerSpec(
     "retriever-documents",
     streams.DOCUMENTS,
     f"{DocumentSubmitted.subject}.*",
-    8,
+    # Most of them wait for the index: what waits together is committed together.
+    16,
     timedelta(seconds=60),
     max_deliver=3,
     is_long=True,

@@ -1,6 +1,7 @@
 """Sentences as spans of the original text, for Chinese, English, lists and chat logs."""
 
 import math
+import re
 from collections.abc import Iterator
 
 import regex
@@ -9,7 +10,7 @@ from citewire.text.abbreviations import MAYBE_LAST, NEVER_LAST, NUMBERED, STARTE
 
 Span = tuple[int, int]
 
-_LINE = regex.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]++")
+_LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]++")
 # [nickname] as chat logs have it, but not the text of a Markdown link.
 _MARK = r"\[[^\[\]\n]{1,40}\](?![(\[])[:：]?"
 _ITEM = r"#{1,6}\s|>+|[-*+•·▪●–—]\s|\(?\d{1,3}[.)]\s|\d{1,3}、|\[[ xX]\]\s"
@@ -18,10 +19,10 @@ _LATER_MARK = regex.compile(rf"(?<=[\s。！？；….!?])(?!\[\d+\]){_MARK}")
 
 _CLOSERS = r"\"'”’」』）)】》〉\]"
 # What ends a sentence, what closes it, and footnote numbers set right behind.
-_END = regex.compile(rf"([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*+")
-_CHINESE_END = regex.compile(r"[。！？；｡]")
+_END = re.compile(rf"([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*+")
+_CHINESE_END = re.compile(r"[。！？；｡]")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}“‘「『《（【]")
-_NEXT_WORD = regex.compile(r"[\s\"'“‘(\[]*+(\w*)")
+_NEXT_WORD = re.compile(r"[\s\"'“‘(\[]*+(\w*)")
 _LONGEST_ABBREVIATION = 12
 _ABBREVIATION = regex.compile(r"(?<![\w.])[\w.]+\Z")
 _WORDS = regex.compile(r"\w")
@@ -42,7 +43,9 @@ def split_sentences(text: str) -> list[Span]:
     between the sentences, closing quotes and brackets within. Spans without a letter or digit are left out.
     """
     spans = (span for start, end in _segments(text) for span in _sentences(text, start, end))
-    return [(start, end) for start, end in spans if _WORDS.search(text, start, end)]
+    return [
+        (start, end) for start, end in spans if text[start : start + 1].isalnum() or _WORDS.search(text, start, end)
+    ]
 
 
 def candidate_sentences(text: str, minimum: int = 4, maximum: int = 160) -> list[Span]:
@@ -75,7 +78,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
     yield _trim(text, start, end)
 
 
-def _is_end(text: str, stop: regex.Match[str], line_end: int) -> bool:
+def _is_end(text: str, stop: re.Match[str], line_end: int) -> bool:
     """Whether this punctuation ends a sentence; a full stop may belong to a number, a name, an abbreviation."""
     signs, closers = stop.groups()
     after = text[stop.end() : min(stop.end() + 1, line_end)]
