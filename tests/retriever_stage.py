@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -134,6 +135,13 @@ def configure(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: st
     monkeypatch.setenv("CITEWIRE_REDIS_URL", servers.redis)
     monkeypatch.setenv("CITEWIRE_POSTGRES_URL", database)
     monkeypatch.setenv("CITEWIRE_RETRIEVER_DATA_DIR", str(folder))
+
+
+def set_scripted_embedders(monkeypatch: pytest.MonkeyPatch, url: str, *names: str) -> None:
+    """Set up embedders of these names, all at a scripted server, and have the backlog looked at often."""
+    embedders = {name: {"kind": "openai", "base_url": url, "model": name} for name in names}
+    monkeypatch.setenv("CITEWIRE_RETRIEVER_EMBEDDERS", json.dumps(embedders))
+    monkeypatch.setenv("CITEWIRE_RETRIEVER_FOLLOW_INTERVAL", "0.2")
 
 
 def pdf(*pages: str) -> bytes:

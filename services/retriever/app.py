@@ -70,7 +70,7 @@ def create_app() -> Service:
         await put_consumers(wires.bus.js, (searcher_of(settings.pool),), RuntimeSettings().max_replicas)
         async with (
             open_database(settings.postgres_url, register_vector, _SESSION_SETTINGS) as database,
-            watch(wires.bus.js, KB_BUCKET, KnowledgeBase) as entries,
+            watch(wires.bus, KB_BUCKET, KnowledgeBase) as entries,
             Worker(settings.reading_limit) as reader,
             Worker(settings.reading_limit) as tokeniser,
             open_embedders(settings.embedders, settings.embedding_dir or settings.data_dir) as embedders,

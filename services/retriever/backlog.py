@@ -34,6 +34,8 @@ class EmbeddingBacklog:
         self._announced = asyncio.Event()
         self._reasons: dict[str, str] = {}
         self._awake: set[str] = set()
+        # Spaces that have grown large enough for an index.
+        self._large: asyncio.Queue[Space] = asyncio.Queue()
 
     def reason(self, kb_id: str) -> str | None:
         """What keeps this process from embedding a knowledge base."""
@@ -48,11 +50,13 @@ class EmbeddingBacklog:
     async def running(self) -> AsyncGenerator[None]:
         """Work while the block lasts."""
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(self._run())
+            # An index takes minutes, in which other knowledge bases are to be embedded.
+            running = [tasks.create_task(work) for work in (self._run(), self._build_indexes())]
             try:
                 yield
             finally:
-                running.cancel()
+                for task in running:
+                    task.cancel()
 
     async def _run(self) -> None:
         while True:
@@ -130,5 +134,16 @@ class EmbeddingBacklog:
         for other in embedded.spaces:
             if other.space_id != space.space_id:
                 await self._vectors.drop(other.space_id)
-            elif other.ready > EXACT_ROWS and not other.is_indexed:
-                await self._vectors.index(other)
+            elif other.ready > EXACT_ROWS and not other.is_indexed and self._large.empty():
+                self._large.put_nowait(other)
+
+    async def _build_indexes(self) -> None:
+        """One at a time, here and in other processes; what could not be built is looked at again soon."""
+        while True:
+            space = await self._large.get()
+            try:
+                async with self._database.only_one(f"index/{space.space_id}") as is_ours:
+                    if is_ours:
+                        await self._vectors.index(space)
+            except TransientError as error:
+                log.warning("could not build an index", space_id=space.space_id, reason=str(error))

@@ -1,6 +1,5 @@
 """What a search gives when it is asked for a mode, a filter, an explanation, and by whom."""
 
-import json
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from citewire.contracts.requests import SearchReply
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal
 from embedded.servers import ServerUrls
-from retriever_stage import Stage, configure, running_retriever, until
+from retriever_stage import Stage, configure, running_retriever, set_scripted_embedders, until
 from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
 
 ALICE, BOB = User(user_id="alice"), User(user_id="bob", groups=("staff",))
@@ -39,9 +38,7 @@ async def stage(  # noqa: PLR0913, PLR0917 - what a retriever needs
     server: ScriptedEmbeddings,
 ) -> AsyncGenerator[Stage]:
     configure(monkeypatch, servers, database, tmp_path)
-    embedders = {"scripted": {"kind": "openai", "base_url": server.url, "model": "scripted"}}
-    monkeypatch.setenv("CITEWIRE_RETRIEVER_EMBEDDERS", json.dumps(embedders))
-    monkeypatch.setenv("CITEWIRE_RETRIEVER_FOLLOW_INTERVAL", "0.2")
+    set_scripted_embedders(monkeypatch, server.url, "scripted")
     async with running_retriever() as stage:
         yield stage
 

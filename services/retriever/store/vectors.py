@@ -201,12 +201,17 @@ class VectorStore:
         """Search this space from now on instead of earlier ones."""
         await self._database.execute(self._COMPLETE, space.space_id)
 
+    _LACKS_INDEX = "SELECT true FROM knowledge.spaces WHERE space_id = $1 AND NOT is_indexed"
     _INDEXED = "UPDATE knowledge.spaces SET is_indexed = true WHERE space_id = $1"
 
     async def index(self, space: Space) -> None:
-        """Build the index of a large space (Malkov and Yashunin 2018); it is searched exactly until then."""
-        with _dropped_is_transient():
-            await self._build_index(space)
+        """Build the index of a large space (Malkov and Yashunin 2018) unless it has one.
+
+        It is searched exactly until then.
+        """
+        if await self._database.row(self._LACKS_INDEX, space.space_id):
+            with _dropped_is_transient():
+                await self._build_index(space)
 
     async def _build_index(self, space: Space) -> None:
         name = f"vectors_{int(space.space_id)}_nearest"
