@@ -28,8 +28,9 @@ from citewire.contracts.requests import (
     SubmitDocument,
 )
 from citewire.contracts.streams import UPLOAD_BUCKET
-from citewire.runtime import process
+from citewire.runtime import connection, process
 from citewire.runtime.bus import Bus
+from citewire.runtime.service import Bindings
 from citewire.runtime.settings import RuntimeSettings
 from embedded.servers import ServerUrls
 from retriever.app import create_app
@@ -51,9 +52,10 @@ async def until(look: Callable[[], Awaitable[T | None]], seconds: float = 20) ->
 
 @dataclass(frozen=True)
 class Stage:
-    """A started retriever, seen from the bus."""
+    """A started retriever, seen from the bus; `bindings` are what this one among several would be called by."""
 
     bus: Bus
+    bindings: Bindings
 
     async def create_kb(self, kb_id: str = "kb", **settings: object) -> KnowledgeBase:
         new = NewKnowledgeBase.model_validate({"kb_id": kb_id, "title": kb_id, "embedder": "none"} | settings)
@@ -171,8 +173,8 @@ def pdf(*pages: str) -> bytes:
 async def running_retriever() -> AsyncGenerator[Stage]:
     """The service as a process would run it, its settings taken from the environment."""
     async with (
-        process.connect(RuntimeSettings()) as (broker, wires),
+        connection.connect(RuntimeSettings()) as (broker, wires),
         create_app().start(wires) as bindings,
         process.working(broker, wires.bus, [bindings], graceful_timeout=5),
     ):
-        yield Stage(wires.bus)
+        yield Stage(wires.bus, bindings)

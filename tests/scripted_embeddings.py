@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -25,9 +26,10 @@ class Answer:
 
 @dataclass
 class ScriptedEmbeddings:
-    """Gives the answers of its script, then right ones; remembers what it was asked."""
+    """Gives the answers of its script, then right ones, each after `delay` seconds; remembers what it was asked."""
 
     url: str = ""
+    delay: float = 0.0
     script: deque[Answer] = field(default_factory=deque)
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
@@ -61,6 +63,7 @@ def scripted_embeddings() -> Generator[ScriptedEmbeddings]:
             self._send(scripted.script.popleft() if scripted.script else right)
 
         def _send(self, answer: Answer) -> None:
+            time.sleep(scripted.delay)
             body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)
             self.send_header("Content-Type", "application/json")
