@@ -1,5 +1,6 @@
 """The dense leg: which vectors of a knowledge base are searched, and with what."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +63,7 @@ class DenseLeg:
             # Other vectors have just taken their place.
             self._known.pop(kb_uid, None)
             return await self.search(kb_uid, embedder, queries, limit, documents)
-        return replace(nothing, rankings=tuple(tuple(hits or ()) for hits in rankings), ready=space.ready)
+        return replace(nothing, rankings=tuple(_finite(hits or ()) for hits in rankings), ready=space.ready)
 
     def _choose(self, wanted: str, embedded: Embedded) -> tuple[Embedder, Space | None]:
         """The newest complete space that its embedder still fits; before there is one, the newest of the wanted one."""
@@ -86,3 +87,8 @@ class DenseLeg:
             embedded = await self._vectors.embedded(kb_uid)
             self._known[kb_uid] = (time.monotonic(), embedded)
         return embedded
+
+
+def _finite(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits without those whose vectors have no distance, such as one of zeros: nothing can be said of them."""
+    return tuple(hit for hit in hits if math.isfinite(hit.score))

@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from citewire.contracts.evidence import Exclusion, ExplainedHit, Leg, SearchQuery, Segment
@@ -12,6 +13,7 @@ from citewire.contracts.filters import Filter, FilterProblem, check_filter
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.retrieval import RetrievalMode, resolve_rse_params
+from citewire.runtime.bus import seconds_left
 from citewire.runtime.errors import invalid
 from citewire.text.tokenizer import tokenize
 from retriever.candidates import Candidate, Dense, explain, place, put_together
@@ -21,12 +23,16 @@ from retriever.index.lexical import LexicalIndex
 from retriever.index.terms import query_weights
 from retriever.passages import Hit, Limits, select_segments
 from retriever.register import Register
-from retriever.rerank import RerankLeg
+from retriever.rerank import Rankings, RerankLeg
 from retriever.runs import choose_runs
 from retriever.similarity import coverage
 from retriever.store.passages import PassageStore
 
 UNKNOWN = "unknown knowledge base"
+LATE = "no answer in time"
+# Parts of a search's time after which it goes on without the vectors, and without the reranker.
+DENSE_SHARE = 0.6
+RERANK_SHARE = 0.9
 # Chunks that each leg gives for each query.
 CANDIDATES = 100
 _NOBODY = User(user_id="")
@@ -34,10 +40,11 @@ _NOBODY = User(user_id="")
 
 @dataclass(frozen=True)
 class Asked:
-    """What to search for, by whom, and how."""
+    """What to search for, by whom, and how; after the deadline nobody waits for it."""
 
     queries: tuple[SearchQuery, ...]
     top_k: int
+    deadline: datetime | None = None
     user: User | None = None
     filter: Filter | None = None
     mode: RetrievalMode | None = None
@@ -60,6 +67,20 @@ class Found:
 def failed(kb_id: str, reason: str) -> Found:
     """A search that could not be done."""
     return Found((), (), tuple(Leg(kb_id=kb_id, leg=leg, error=reason) for leg in ("lexical", "dense")), reason)
+
+
+class _Times(NamedTuple):
+    """When, in the event loop's time, a search goes on without a part; None: never."""
+
+    dense: float | None
+    rerank: float | None
+
+    @classmethod
+    def until(cls, deadline: datetime | None) -> "_Times":
+        if deadline is None:
+            return cls(None, None)
+        now, left = asyncio.get_running_loop().time(), seconds_left(deadline)
+        return cls(now + left * DENSE_SHARE, now + left * RERANK_SHARE)
 
 
 class Searcher:
@@ -90,13 +111,14 @@ class Searcher:
         opened = await self._open(kb_id)
         if kb is None or opened is None or not kb.is_readable_by(asked.user or _NOBODY):
             return failed(kb_id, UNKNOWN)
+        times = _Times.until(asked.deadline)
         documents = await self._matching(kb, opened.uid, asked.filter)
         (lexical, lexical_ms), (dense, dense_ms) = await asyncio.gather(
             self._search_words(opened.index, asked.queries, documents),
-            self._search_vectors(kb, opened.uid, asked.queries, documents),
+            self._search_vectors(kb, opened.uid, asked.queries, documents, times.dense),
         )
         rankings = await self._rank(kb, opened.uid, asked.queries, lexical, dense)
-        rankings, reranked = await self._reranking.apply(kb, asked.queries, rankings, is_alone=asked.is_alone)
+        rankings, reranked = await self._rerank(kb, asked, rankings, times.rerank)
         segments, excluded = await self._read(kb, opened.uid, asked, rankings)
         legs = (
             _lexical_leg(kb, len(opened.index), sum(map(len, lexical)), lexical_ms),
@@ -124,17 +146,35 @@ class Searcher:
         self, index: LexicalIndex, queries: Sequence[SearchQuery], documents: Sequence[UUID] | None
     ) -> tuple[list[list[Hit]], float]:
         started = time.perf_counter()
-        rankings = await asyncio.to_thread(
-            lambda: [index.search(query_weights(query), CANDIDATES, documents) for query in queries]
-        )
+        # One by one, so that a search that is given up leaves no thread at work on its other queries.
+        rankings = [await asyncio.to_thread(_search_words, index, query, documents) for query in queries]
         return rankings, _milliseconds_since(started)
 
     async def _search_vectors(
-        self, kb: KnowledgeBase, uid: UUID, queries: Sequence[SearchQuery], documents: Sequence[UUID] | None
+        self,
+        kb: KnowledgeBase,
+        uid: UUID,
+        queries: Sequence[SearchQuery],
+        documents: Sequence[UUID] | None,
+        until: float | None,
     ) -> tuple[DenseResult, float]:
         started = time.perf_counter()
         texts = [_with_context(query) for query in queries]
-        return await self._dense.search(uid, kb.embedder, texts, CANDIDATES, documents), _milliseconds_since(started)
+        try:
+            async with asyncio.timeout_at(until):
+                found = await self._dense.search(uid, kb.embedder, texts, CANDIDATES, documents)
+        except TimeoutError:
+            found = DenseResult(((),) * len(queries), 0, kb.chunks, None, error=LATE)
+        return found, _milliseconds_since(started)
+
+    async def _rerank(
+        self, kb: KnowledgeBase, asked: Asked, rankings: Rankings, until: float | None
+    ) -> tuple[Rankings, tuple[Leg, ...]]:
+        try:
+            async with asyncio.timeout_at(until):
+                return await self._reranking.apply(kb, asked.queries, rankings, is_alone=asked.is_alone)
+        except TimeoutError:
+            return rankings, (Leg(kb_id=kb.kb_id, leg="rerank", error=LATE),)
 
     async def _rank(
         self,
@@ -167,6 +207,10 @@ class Searcher:
         runs = choose_runs(rankings, asked.mode or kb.retrieval.mode, params)
         candidates = await self._passages.read(uid, kb.kb_id, runs)
         return select_segments(candidates, Limits(asked.top_k, self._segment_characters))
+
+
+def _search_words(index: LexicalIndex, query: SearchQuery, documents: Sequence[UUID] | None) -> list[Hit]:
+    return index.search(query_weights(query), CANDIDATES, documents)
 
 
 def _with_context(query: SearchQuery) -> str:

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -94,7 +95,7 @@ async def fresh_once(stage: Stage, replicas: tuple[Stage, Stage], number: int) -
     await stage.create_kb(word, embedder="none")
     await stage.add("a.txt", f"The {word} costs ten francs.".encode(), kb_id=word)
     started = time.perf_counter()
-    await asyncio.gather(*(until(lambda replica=replica: _finds(replica, word)) for replica in replicas))
+    await asyncio.gather(*(until(partial(_finds, replica, word)) for replica in replicas))
     return time.perf_counter() - started
 
 

@@ -1,5 +1,6 @@
 """The stage: a retrieval request becomes segments, or the reason why there are none."""
 
+import asyncio
 from dataclasses import dataclass
 
 from citewire.contracts.events import RetrievalRequested, SegmentsFound
@@ -7,7 +8,7 @@ from citewire.contracts.evidence import SearchQuery
 from citewire.contracts.requests import Search, SearchReply
 from citewire.runtime.bus import Bus, seconds_left
 from citewire.runtime.errors import Refusal, not_found
-from retriever.search import UNKNOWN, Asked, Found, Searcher, failed
+from retriever.search import LATE, UNKNOWN, Asked, Found, Searcher, failed
 
 
 @dataclass(frozen=True)
@@ -18,18 +19,26 @@ class Finder:
     searcher: Searcher
 
     async def search_kb(self, event: RetrievalRequested) -> None:
-        """Say what a knowledge base has for a question; after the deadline nobody waits for it."""
-        if seconds_left(event.deadline) == 0:
+        """Say what a knowledge base has for a question, or at the deadline that it did not get so far.
+
+        One that comes after its deadline is dropped: nobody waits for it.
+        """
+        if (left := seconds_left(event.deadline)) == 0:
             return
         asked = Asked(
             queries=event.queries,
             top_k=event.top_k,
+            deadline=event.deadline,
             user=event.user,
             filter=event.filter,
             rse_params=event.rse_params,
             is_alone=event.is_alone,
         )
-        found = await self._search(event.kb_id, asked)
+        try:
+            async with asyncio.timeout(left):
+                found = await self._search(event.kb_id, asked)
+        except TimeoutError:
+            found = failed(event.kb_id, LATE)
         await self.bus.publish(_segments_found(event, found))
 
     async def give_up(self, event: RetrievalRequested, reason: str) -> None:

@@ -81,6 +81,8 @@ def _between(border: regex.Pattern[str], text: str, start: int, end: int) -> Ite
 
 def trim(text: str, start: int, end: int) -> Span:
     """The span without white space at both ends; empty at its end if there is nothing else."""
+    if start < end and not text[start].isspace() and not text[end - 1].isspace():
+        return start, end
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     return start, start + len(part.strip())

@@ -12,6 +12,8 @@ import regex
 _LINE_ENDS = regex.compile(r"\r\n?|[\x0b\x0c]")
 _CONTROLS = regex.compile(r"[\x00-\x08\x0e-\x1f]+")
 _SURROGATES = regex.compile(r"[\ud800-\udfff]")
+# What `clean` changes.
+_UNCLEAN = regex.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff]")
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 
 # Ordering a run of marks takes quadratic time in `unicodedata` (6 s for 80,000). No word has more
@@ -32,9 +34,33 @@ def clean(text: str) -> str:
     CRLF, CR, VT and FF become `\n`; NUL and the other C0 controls and lone surrogates go; a surrogate
     pair becomes the character it stands for; all else, emoji too, stays. Idempotent.
     """
-    if _SURROGATES.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", text))
+    return _CONTROLS.sub("", _LINE_ENDS.sub("\n", _join_surrogates(text)))
+
+
+class StreamCleaner:
+    """`clean` for a text that comes in pieces: the results joined are what `clean` makes of the pieces joined.
+
+    A CR or a first half of a surrogate pair at the end of a piece waits for what follows it.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be said of the text with this piece; may be empty."""
+        if not self._held and not _UNCLEAN.search(piece):
+            return piece
+        text = self._held + piece
+        half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = _join_surrogates(text[: len(text) - len(half)])
+        # Lone halves are gone now: a CR that was before one may be the last.
+        self._held = ("\r" if text.endswith("\r") else "") + half
+        return clean(text.removesuffix("\r"))
+
+    def end(self) -> str:
+        """What was held back, once no more pieces come."""
+        text, self._held = self._held, ""
+        return clean(text)
 
 
 def clean_json(value: Any) -> Any:
@@ -87,6 +113,13 @@ def unfold(origins: list[int], start: int, end: int) -> tuple[int, int]:
     while origins[end] == last and end < len(origins) - 1:
         end += 1
     return origins[start], origins[end]
+
+
+def _join_surrogates(text: str) -> str:
+    """Pairs become the characters that they stand for, lone halves go."""
+    if not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
 @lru_cache(maxsize=8192)

@@ -20,7 +20,7 @@ _LATER_MARK = regex.compile(rf"(?<=[\s。！？；….!?])(?!\[\d+\]){_MARK}")
 _CLOSERS = r"\"'”’」』）)】》〉\]"
 # What ends a sentence, what closes it, and footnote numbers set right behind.
 _END = re.compile(rf"([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*+")
-_CHINESE_END = re.compile(r"[。！？；｡]")
+_CHINESE_ENDS = frozenset("。！？；｡")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}“‘「『《（【]")
 _NEXT_WORD = re.compile(r"[\s\"'“‘(\[]*+(\w*)")
 _LONGEST_ABBREVIATION = 12
@@ -81,10 +81,10 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
 def _is_end(text: str, stop: re.Match[str], line_end: int) -> bool:
     """Whether this punctuation ends a sentence; a full stop may belong to a number, a name, an abbreviation."""
     signs, closers = stop.groups()
-    after = text[stop.end() : min(stop.end() + 1, line_end)]
-    if not after or _CHINESE_END.search(signs):
+    if stop.end() >= line_end or not _CHINESE_ENDS.isdisjoint(signs):
         return True
-    if _UNSPACED.match(after):
+    after = text[stop.end()]
+    if after != " " and _UNSPACED.match(after):
         return signs != "." or not text[stop.start() - 1 : stop.start()].isdigit()
     if not after.isspace():
         return False
@@ -131,6 +131,8 @@ def _cut(text: str, start: int, end: int, maximum: int) -> int:
 
 
 def _trim(text: str, start: int, end: int) -> Span:
+    if start < end and not text[start].isspace() and not text[end - 1].isspace():
+        return start, end
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     return start, start + len(part.strip())
