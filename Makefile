@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run run-services test check bench snapshots clean
+.PHONY: run run-services test check bench chaos snapshots clean
 
 run: $(VENV)/.run ## everything in one process, with sample knowledge bases
 	@exec $(BIN)/citewire up --exit-with-parent
@@ -16,6 +16,7 @@ test: $(VENV)/.dev check ## all that CI runs
 	@$(BIN)/python tests/browser/ensure_browser.py
 	$(BIN)/pytest -n auto --dist loadfile tests/integration
 	$(BIN)/pytest tests/e2e tests/browser
+	$(BIN)/pytest tests/chaos
 	$(BIN)/docker-compose -f docker-compose.yml config --quiet
 
 check: $(VENV)/.dev ## format, lint, types, import contracts, fast tests
@@ -27,6 +28,9 @@ check: $(VENV)/.dev ## format, lint, types, import contracts, fast tests
 
 bench: $(VENV)/.dev ## CPU and latency of the chain against a raw floor
 	$(BIN)/python tests/bench/chain.py
+
+chaos: $(VENV)/.dev ## kill things under load for some minutes: the guarantees must hold
+	$(BIN)/python tests/chaos/run.py
 
 snapshots: $(VENV)/.dev ## write the contract snapshots anew, after a wanted change
 	PYTHONPATH=tests $(BIN)/python -m contract.snapshots

@@ -13,7 +13,11 @@ from pathlib import Path
 
 import httpx
 
+from embedded.nats_users import ADMINISTRATOR, kept_passwords, urls_by_user
+
 START_TIMEOUT = 90.0
+# Many tests ask as one user.
+NO_LIMITS = {"CITEWIRE_GATEWAY_QUESTIONS_PER_MINUTE": "0", "CITEWIRE_GATEWAY_RUNNING_PER_USER": "0"}
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,12 @@ class Stack:
         headers = {"Authorization": f"Bearer {key or self.admin_key}"}
         return httpx.Client(base_url=self.base_url, headers=headers, timeout=60)
 
-    def nats_url(self) -> str:
-        """Where other services reach its NATS server."""
+    def nats_url(self, user: str = ADMINISTRATOR) -> str:
+        """Where a user of its NATS server reaches it, by default the one who may do everything."""
         log = (self.data_dir / "logs" / "nats.log").read_text(encoding="utf-8")
         found = re.search(r"Listening for client connections on (\S+)", log)
         assert found is not None
-        return f"nats://{found.group(1)}"
+        return urls_by_user(f"nats://{found.group(1)}", kept_passwords(self.data_dir / "nats"))[user]
 
 
 @contextlib.contextmanager
@@ -43,7 +47,7 @@ def running_stack(data_dir: Path, *options: str, **settings: str) -> Iterator[St
     """Start a stack and stop it as Ctrl-C does."""
     process = subprocess.Popen(
         [str(Path(sys.executable).with_name("citewire")), "up", *options],
-        env={**os.environ, "CITEWIRE_DATA_DIR": str(data_dir), **settings},
+        env={**os.environ, **NO_LIMITS, "CITEWIRE_DATA_DIR": str(data_dir), **settings},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -58,7 +58,7 @@ def _run(urls: ServerUrls, data_dir: Path, *, is_split: bool, with_samples: bool
     _configure(urls, data_dir, port, key)
     url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 - compared, not bound
     (data_dir / "url").write_text(url, encoding="ascii")
-    with running_roles(is_split=is_split, logs=data_dir / "logs") as roles:
+    with running_roles(urls, is_split=is_split, logs=data_dir / "logs") as roles:
         # Only now, while the services start: the client's libraries take a good part of a second.
         from embedded.first_steps import take_first_steps  # noqa: PLC0415
 
@@ -94,7 +94,6 @@ def _is_free(host: str, port: int) -> bool:
 
 def _configure(urls: ServerUrls, data_dir: Path, port: int, key: str) -> None:
     os.environ.update(
-        CITEWIRE_NATS_URL=urls.nats,
         CITEWIRE_REDIS_URL=urls.redis,
         CITEWIRE_POSTGRES_URL=urls.postgres,
         CITEWIRE_RETRIEVER_DATA_DIR=str(data_dir / "retriever"),

@@ -1,19 +1,19 @@
-"""NATS with JetStream, its store in the data folder."""
+"""NATS with JetStream, its store in the data folder, its users those of `nats.conf`."""
 
 import json
 import secrets
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from embedded.nats_users import ADMINISTRATOR, as_variables, keep_passwords, urls_by_user
 from embedded.processes import Launcher
 
 PING_TIMEOUT = 1.0
-# Bytes that streams may take in memory and on disk, and a message may have.
-MAX_MEMORY = 256 * 1024**2
-MAX_FILE = 4 * 1024**3
-MAX_PAYLOAD = 1024**2
+CONFIGURATION = "nats.conf"
+# Other services than our own, which whoever runs the stack may add to.
+SERVICES = "services.conf"
 
 
 class NatsServer:
@@ -28,33 +28,52 @@ class NatsServer:
         self._binary = binary
         # New at each start, so that a ping can't take somebody else's server for this one.
         self._server_name = f"citewire-{secrets.token_hex(4)}"
+        self._passwords: dict[str, str] = {}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The passwords, under the names by which the configuration asks for them."""
+        return as_variables(self._passwords)
 
     def prepare(self, launcher: Launcher, logs: Path) -> None:  # noqa: ARG002 - needs no other program
-        """Make the folder."""
+        """Make the folder with the configuration and a password for each user."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
+        configuration, services = self._folder / CONFIGURATION, self._folder / SERVICES
+        configuration.write_bytes(_shipped(CONFIGURATION).read_bytes())
+        if not services.exists():
+            services.write_bytes(_shipped(SERVICES).read_bytes())
+        texts = (file.read_text(encoding="utf-8") for file in (configuration, services))
+        self._passwords = keep_passwords(self._folder, *texts)
 
     def command(self, port: int) -> Sequence[str]:
-        """Write the configuration for the port and return the command line that reads it."""
-        config = {
-            "server_name": self._server_name,
-            "host": "127.0.0.1",
-            "port": port,
-            "max_payload": MAX_PAYLOAD,
-            "jetstream": {"store_dir": str(self._folder), "max_memory_store": MAX_MEMORY, "max_file_store": MAX_FILE},
+        """The command line: what the configuration leaves open."""
+        options = {
+            "config": str(self._folder / CONFIGURATION),
+            "name": self._server_name,
+            "addr": "127.0.0.1",
+            "port": str(port),
+            "store_dir": str(self._folder),
         }
-        path = self._folder / "nats.conf"
-        # The server's format contains JSON, but for the \u escapes.
-        path.write_text(json.dumps(config, indent=2, ensure_ascii=False), encoding="utf-8")
-        return [str(self._binary), "--config", str(path)]
+        return [str(self._binary), *(part for name, value in options.items() for part in (f"--{name}", value))]
 
     def answers(self, port: int, process: int) -> bool:  # noqa: ARG002 - told by its name, not by its process
         """Whether this server answers PING with PONG; raises OSError as long as nothing listens."""
-        with socket.create_connection(("127.0.0.1", port), PING_TIMEOUT) as connection:
-            connection.sendall(b'CONNECT {"verbose":false}\r\nPING\r\n')
-            with connection.makefile("rb") as replies:
-                info, pong = replies.readline(), replies.readline()
-        return self._server_name.encode() in info and pong == b"PONG\r\n"
+        login = {"user": ADMINISTRATOR, "pass": self._passwords[ADMINISTRATOR], "verbose": False}
+        with (
+            socket.create_connection(("127.0.0.1", port), PING_TIMEOUT) as connection,
+            connection.makefile("rb") as replies,
+        ):
+            if self._server_name.encode() not in replies.readline():
+                return False
+            connection.sendall(b"CONNECT %b\r\nPING\r\n" % json.dumps(login).encode())
+            return replies.readline() == b"PONG\r\n"
 
     def url(self, port: int) -> str:
-        """Where clients find the server."""
-        return f"nats://127.0.0.1:{port}"
+        """Where clients that may do everything find the server."""
+        return urls_by_user(f"nats://127.0.0.1:{port}", self._passwords)[ADMINISTRATOR]
+
+
+def _shipped(name: str) -> Path:
+    """A file of `deploy/`: in a wheel it lies in this package, in the source tree beside it."""
+    package = Path(__file__).parent
+    return next(file for file in (package / name, package.parent / name) if file.exists())

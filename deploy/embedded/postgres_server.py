@@ -6,7 +6,7 @@ import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from embedded.binaries import version
@@ -33,6 +33,7 @@ class PostgresServer:
     name = "postgres"
     # Fast shutdown: disconnects clients; SIGTERM would wait for them.
     stop_signal = signal.SIGINT
+    environment: Mapping[str, str] = {}
 
     def __init__(self, folder: Path, binaries: Path) -> None:
         self.private_folder = folder

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -15,6 +15,7 @@ from typing import IO, Protocol
 from embedded import launcher as launcher_script
 from embedded import watcher as watcher_script
 from embedded.errors import EmbeddedError
+from embedded.nats_users import VARIABLE as PASSWORD
 
 # Seconds for the longest recovery after a crash that is worth waiting for.
 START_TIMEOUT = 60.0
@@ -31,15 +32,20 @@ class Launcher:
     watch: int
     inherited: tuple[int, ...]
 
-    def start(
+    def start(  # noqa: PLR0913 - as `Popen` has them
         self,
         command: Sequence[str],
         log: IO[bytes],
         stop_signal: signal.Signals = signal.SIGTERM,
         private_folder: Path | None = None,
+        *,
         stdin: int = subprocess.DEVNULL,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a program in `/`, in a session of its own: Ctrl-C must not end it before its clients."""
+        """Start a program in `/`, in a session of its own: Ctrl-C must not end it before its clients.
+
+        `environment` comes on top of this process' own.
+        """
         script = _script(launcher_script.__file__)
         return subprocess.Popen(  # noqa: S603 - a server binary
             [*script, str(self.watch), str(int(stop_signal)), str(private_folder or ""), *command],
@@ -47,7 +53,7 @@ class Launcher:
             stdout=log,
             stderr=log,
             cwd="/",
-            env=_environment(),
+            env=_environment() | dict(environment or {}),
             start_new_session=True,
             pass_fds=(self.watch, *self.inherited),
         )
@@ -77,6 +83,11 @@ class Server(Protocol):
 
     name: str
     stop_signal: signal.Signals
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the server alone finds in its environment."""
+        ...
 
     @property
     def private_folder(self) -> Path | None:
@@ -114,7 +125,11 @@ class ServerProcess:
         self._port = _free_port()
         with new_log(self._log) as log:
             self._process = self._launcher.start(
-                server.command(self._port), log, server.stop_signal, server.private_folder
+                server.command(self._port),
+                log,
+                server.stop_signal,
+                server.private_folder,
+                environment=server.environment,
             )
 
     def wait_until_ready(self) -> str:
@@ -182,8 +197,8 @@ def _script(path: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """This process' environment without what would change Postgres' defaults, and with messages in English."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    """This process' environment in English, without Postgres' defaults, and without passwords for everybody."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PG", PASSWORD))}
     return inherited | {"LC_ALL": "C.UTF-8"}
 
 

@@ -9,17 +9,18 @@ from pathlib import Path
 
 from citewire.runtime.settings import ROLES
 from embedded.processes import Launcher, failure, new_log, watched
+from embedded.servers import ServerUrls
 
 # Longer than a service's own grace for running work.
 STOP_TIMEOUT = 20.0
 
 
 @contextlib.contextmanager
-def running_roles(*, is_split: bool, logs: Path) -> Iterator["RoleProcesses"]:
-    """Start the roles; settings reach them through the environment."""
+def running_roles(urls: ServerUrls, *, is_split: bool, logs: Path) -> Iterator["RoleProcesses"]:
+    """Start the roles; settings reach them through the environment, each one's own NATS user, too."""
     groups: Sequence[Sequence[str]] = [[role] for role in ROLES] if is_split else [ROLES]
     with watched() as launcher:
-        roles = RoleProcesses(launcher, logs)
+        roles = RoleProcesses(urls, launcher, logs)
         try:
             for group in groups:
                 roles.start(group)
@@ -31,7 +32,8 @@ def running_roles(*, is_split: bool, logs: Path) -> Iterator["RoleProcesses"]:
 class RoleProcesses:
     """Running service processes."""
 
-    def __init__(self, launcher: Launcher, logs: Path) -> None:
+    def __init__(self, urls: ServerUrls, launcher: Launcher, logs: Path) -> None:
+        self._urls = urls
         self._launcher = launcher
         self._logs = logs
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -41,7 +43,8 @@ class RoleProcesses:
         name = roles[0] if len(roles) == 1 else "services"
         command = [sys.executable, "-m", "citewire.runtime.process", *roles]
         with new_log(self._log_of(name)) as log:
-            self._processes[name] = self._launcher.start(command, log, signal.SIGTERM)
+            environment = {"CITEWIRE_NATS_URL": self._urls.nats_of(name)}
+            self._processes[name] = self._launcher.start(command, log, signal.SIGTERM, environment=environment)
 
     def check(self) -> None:
         """Raises EmbeddedError with the end of its log when a process has ended."""

@@ -1,13 +1,15 @@
 """The local stack's servers together: NATS, Valkey and Postgres, each unless a URL names another."""
 
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 from embedded.binaries import nats_binary, postgres_folder, redis_binary
 from embedded.data_folder import locked
 from embedded.nats_server import NatsServer
+from embedded.nats_users import kept_passwords, urls_by_user
 from embedded.postgres_server import PostgresServer
 from embedded.processes import Launcher, Server, ServerProcess, watched
 from embedded.settings import EmbeddedSettings
@@ -16,11 +18,19 @@ from embedded.valkey_server import ValkeyServer
 
 @dataclass(frozen=True)
 class ServerUrls:
-    """Where clients find the three servers, secrets included."""
+    """Where clients find the three servers, secrets included.
+
+    `nats` is for a process with all roles, `nats_by_user` for one that is no more than one user of our own server.
+    """
 
     nats: str
     redis: str
     postgres: str
+    nats_by_user: Mapping[str, str] = field(default_factory=dict)
+
+    def nats_of(self, role: str) -> str:
+        """Where a process with one role finds NATS; at a server elsewhere it is whoever the given URL says."""
+        return self.nats_by_user.get(role, self.nats)
 
 
 class EmbeddedServers:
@@ -59,6 +69,7 @@ class EmbeddedServers:
             nats=given.nats_url or urls["nats"],
             redis=given.redis_url or urls["valkey"],
             postgres=given.postgres_url or urls["postgres"],
+            nats_by_user={} if given.nats_url else urls_by_user(urls["nats"], kept_passwords(self._folder / "nats")),
         )
 
     def _servers(self) -> list[Server]:

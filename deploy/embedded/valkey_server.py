@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from embedded.processes import Launcher
@@ -16,6 +16,7 @@ class ValkeyServer:
     name = "valkey"
     stop_signal = signal.SIGTERM
     private_folder = None
+    environment: Mapping[str, str] = {}
 
     def __init__(self, folder: Path, binary: Path) -> None:
         self._folder = folder

@@ -5,23 +5,39 @@ from collections.abc import AsyncGenerator
 
 from autoquery.handlers import Planner
 from autoquery.settings import Settings
+from autoquery.standing import Standings
+from autoquery.stops import Stops
 from citewire.contracts.events import QuestionAsked
 from citewire.contracts.knowledge import KnowledgeBase
-from citewire.contracts.streams import KB_BUCKET
+from citewire.contracts.streams import KB_BUCKET, STOP_SUBJECT
+from citewire.runtime.admission import Admission, Limits
 from citewire.runtime.delivery import Consumer
 from citewire.runtime.provision import PLANNER
 from citewire.runtime.registry import watch
 from citewire.runtime.service import Bindings, Service, Wires
+from citewire.runtime.settings import RuntimeSettings
 
 
 def create_app() -> Service:
     """The service, not yet started."""
-    settings = Settings()
+    settings, trusted = Settings(), RuntimeSettings().trusted_askers
+    limits = Limits(settings.questions_per_minute, settings.questions_at_once, settings.running_per_service)
 
     @contextlib.asynccontextmanager
     async def start(wires: Wires) -> AsyncGenerator[Bindings]:
-        async with watch(wires.bus.js, KB_BUCKET, KnowledgeBase) as kbs:
-            planner = Planner(wires.bus, kbs, settings)
-            yield Bindings(consumers=(Consumer(PLANNER, QuestionAsked, planner.plan_retrieval, planner.give_up),))
+        async with watch(wires.bus, KB_BUCKET, KnowledgeBase) as kbs:
+            planner = Planner(
+                wires.bus,
+                kbs,
+                Standings(wires.bus, wires.answer_log),
+                Admission(wires.redis, wires.answer_log, limits),
+                settings,
+                trusted,
+            )
+            stops = Stops(wires.answer_log, trusted)
+            await wires.bus.client.subscribe(f"{STOP_SUBJECT}.*.*", queue="autoquery", cb=stops.take)
+            yield Bindings(
+                consumers=(Consumer(PLANNER, QuestionAsked, planner.plan_retrieval, planner.give_up, planner.refuse),)
+            )
 
     return Service("autoquery", start)

@@ -1,73 +1,127 @@
 """The stage: a question becomes a plan and one retrieval request per knowledge base, or a rejection."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+import structlog
 
 from autoquery.follow_up import retrieval_context
 from autoquery.history import MAX_TURNS, select_history
 from autoquery.plan import plan_queries
+from autoquery.replies import failure, plan_of_nothing, rejection, unreadable
+from autoquery.requests import own_limits, retrieval_requests
 from autoquery.scope import Scope, resolve_scope, usable_turns
 from autoquery.settings import Settings
-from citewire.contracts.events import (
-    InteractionFinished,
-    QuestionAsked,
-    QuestionRejected,
-    RetrievalPlanned,
-    RetrievalRequested,
-    now,
-)
-from citewire.contracts.evidence import SearchQuery
+from autoquery.standing import Standing, Standings
+from citewire.contracts.events import QuestionAsked, RetrievalPlanned, now
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.requests import GetSessionContext, SessionContext
-from citewire.contracts.sessions import (
-    Interaction,
-    InteractionStatus,
-    SessionParams,
-    SessionRef,
-    UserInput,
-    new_session_id,
-)
+from citewire.contracts.sessions import LONGEST_ANSWER
+from citewire.runtime.admission import Admission
 from citewire.runtime.bus import Bus, seconds_left
-from citewire.runtime.errors import Refusal, invalid
+from citewire.runtime.errors import Refusal, TransientError, invalid
 from citewire.runtime.registry import Registry
-from citewire.text.titles import session_title
+from citewire.text.normalise import clean
+from citewire.text.tokens import are_within
+
+log = structlog.get_logger()
+
+# How much the clocks of two machines may differ.
+CLOCK_SLACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Planner:
-    """The stage functions with what they need."""
+    """The stage functions with what they need; only `trusted` askers ask in the name of their users."""
 
     bus: Bus
     kbs: Registry[KnowledgeBase]
+    standings: Standings
+    admission: Admission
     settings: Settings
+    trusted: Collection[str]
 
     async def plan_retrieval(self, event: QuestionAsked) -> None:
-        """Plan a question, or reject it with the reason; one whose time is over is left to the sweeper."""
-        if seconds_left(event.deadline) == 0:
-            return
+        """Plan a question, or reject it with the reason; one that ended before has its outcome told again."""
+        fingerprint, event, standing = event.fingerprint, self._as_asked(event), None
         try:
-            scope, planned = await self._plan(event)
+            standing = await self.standings.of(event, fingerprint)
+            if standing is not Standing.ENDED:
+                await self._go_on(event, standing)
         except Refusal as refusal:
-            await self.bus.publish(_rejection(event, refusal))
-            return
-        # The plan first: the generator then listens before the first segments come.
-        await asyncio.gather(
-            self.bus.publish(planned),
-            *(self.bus.publish(request) for request in self._requests(planned, scope)),
-        )
+            # What a generator has goes on, whatever has changed since it was planned.
+            if standing is not Standing.RUNNING:
+                await self.bus.publish(rejection(event, fingerprint, refusal.problem))
 
     async def give_up(self, event: QuestionAsked, reason: str) -> None:
-        """End a question that could not be planned."""
-        await self.bus.publish(_failure(event, reason))
+        """End a question that could not be planned; one that a generator has ends there."""
+        fingerprint, event = event.fingerprint, self._as_asked(event)
+        try:
+            standing = await self.standings.of(event, fingerprint)
+        except Refusal as refusal:
+            await self.bus.publish(rejection(event, fingerprint, refusal.problem))
+            return
+        if standing in {Standing.WAITING, Standing.STOPPED}:
+            await self.bus.publish(failure(event, f"planning failed: {reason}", now()))
+
+    async def refuse(self, subject: str, data: bytes, reason: str) -> None:
+        """Tell the asker of a message that can't be read what is wrong with it."""
+        rejected = unreadable(subject, data, reason, now())
+        if rejected is None:
+            log.warning("nobody to tell of an unreadable question", subject=subject)
+        else:
+            await self.bus.publish(rejected)
+
+    def _as_asked(self, event: QuestionAsked) -> QuestionAsked:
+        return event.model_copy(update={"question": clean(event.question), "user": event.asked_by(self.trusted)})
+
+    async def _go_on(self, event: QuestionAsked, standing: Standing) -> None:
+        is_running = standing is Standing.RUNNING
+        if (left := seconds_left(event.deadline)) == 0:
+            if not is_running:
+                await self.bus.publish(failure(event, "no answer within the time limit", now()))
+        elif standing is Standing.STOPPED:
+            await self.bus.publish(plan_of_nothing(event))
+        else:
+            scope, planned = await self._within(left, event)
+            requests = retrieval_requests(planned, scope, self._retrieval_end(event.deadline))
+            # A plan that a generator has is not published again: a second one would take the answer from it. Else it
+            # comes first: the generator then listens before the first segments come.
+            events = requests if is_running else (planned, *requests)
+            await asyncio.gather(*map(self.bus.publish, events))
+
+    def _retrieval_end(self, deadline: datetime) -> datetime:
+        left = seconds_left(deadline)
+        return now() + timedelta(seconds=min(left * self.settings.retrieval_share, self.settings.retrieval_limit))
+
+    async def _within(self, left: float, event: QuestionAsked) -> tuple[Scope, RetrievalPlanned]:
+        try:
+            async with asyncio.timeout(min(left, self.settings.planning_limit)):
+                scope, planned = await self._plan(event)
+                await self._admit(event)
+        except TimeoutError as error:
+            raise TransientError("planning took too long") from error
+        return scope, planned
+
+    async def _admit(self, event: QuestionAsked) -> None:
+        """Count a question of another service; the gateway has counted its own."""
+        if event.asker in self.trusted:
+            return
+        try:
+            await self.admission.admit(event.user.user_id, event.question_id, event.deadline)
+        except TransientError as error:
+            log.warning("a question is not counted", reason=str(error))
 
     async def _plan(self, event: QuestionAsked) -> tuple[Scope, RetrievalPlanned]:
-        if not event.question.strip():
-            raise invalid("question", "is empty")
+        _check(event)
         context = await self._session_context(event)
         scope = resolve_scope(event, self.kbs.entries, context)
+        limit = scope.params.max_chat_history_tokens
+        _check_length(event.question, limit)
         turns = usable_turns(context.turns if context else (), scope)
-        history = select_history(turns, scope.params.max_chat_history_tokens)
+        history = select_history(turns, limit)
         queries = plan_queries(
             event.question, retrieval_context(event.question, history), scope.kb_ids, scope.params.max_queries
         )
@@ -83,6 +137,7 @@ class Planner:
             history=history,
             queries=queries,
             kb_ids=scope.kb_ids,
+            kb_limits=own_limits(scope.kbs, now(), self._retrieval_end(event.deadline)),
             degraded=_degraded(scope),
         )
 
@@ -93,66 +148,20 @@ class Planner:
             GetSessionContext(session_id=event.session_id, user_id=event.user.user_id, turns=MAX_TURNS)
         )
 
-    def _requests(self, planned: RetrievalPlanned, scope: Scope) -> list[RetrievalRequested]:
-        left = seconds_left(planned.deadline)
-        limit = min(left * self.settings.retrieval_share, self.settings.retrieval_limit)
-        return [
-            RetrievalRequested(
-                question_id=planned.question_id,
-                deadline=datetime.now(UTC) + timedelta(seconds=limit),
-                kb_id=kb.kb_id,
-                pool=kb.pool,
-                queries=_queries_for(kb.kb_id, planned.queries),
-                top_k=scope.params.top_k,
-                user=planned.user,
-                filter=scope.params.filters.get(kb.kb_id),
-                rse_params=scope.params.rse_params,
-                is_alone=len(scope.kbs) == 1,
-            )
-            for kb in scope.kbs
-        ]
+
+def _check(event: QuestionAsked) -> None:
+    if not event.question.strip():
+        raise invalid("question", "is empty")
+    if seconds_left(event.deadline) > (LONGEST_ANSWER + CLOCK_SLACK).total_seconds():
+        raise invalid("deadline", "is more than an hour ahead")
 
 
-def _queries_for(kb_id: str, queries: tuple[SearchQuery, ...]) -> tuple[SearchQuery, ...]:
-    return tuple(query for query in queries if query.kb_id == kb_id)
+def _check_length(question: str, limit: int) -> None:
+    if not are_within([question], limit):
+        raise invalid("question", f"is longer than the {limit} tokens of max_chat_history_tokens")
 
 
 def _degraded(scope: Scope) -> str | None:
     if not scope.gone_kb_ids:
         return None
     return f"no longer there: {', '.join(scope.gone_kb_ids)}"
-
-
-def _rejection(event: QuestionAsked, refusal: Refusal) -> QuestionRejected:
-    return QuestionRejected(
-        question_id=event.question_id,
-        deadline=event.deadline,
-        asker=event.asker,
-        user=event.user,
-        question=event.question,
-        problem=refusal.problem,
-    )
-
-
-def _failure(event: QuestionAsked, reason: str) -> InteractionFinished:
-    session_id = event.session_id or new_session_id(event.question_id)
-    return InteractionFinished(
-        question_id=event.question_id,
-        deadline=event.deadline,
-        asker=event.asker,
-        user=event.user,
-        session=SessionRef(
-            session_id=session_id,
-            is_new=event.session_id is None,
-            title=session_title(event.question),
-            params=SessionParams(kb_ids=event.kb_ids or ()),
-        ),
-        interaction=Interaction(
-            question_id=event.question_id,
-            session_id=session_id,
-            status=InteractionStatus.FAILED,
-            user_input=UserInput(content=event.question, at=event.occurred_at),
-            degraded=f"planning failed: {reason}",
-            elapsed_ms={"total": (now() - event.occurred_at) / timedelta(milliseconds=1)},
-        ),
-    )

@@ -10,18 +10,23 @@ from fastapi_offline import FastAPIOffline
 from citewire.contracts.identity import ApiKey, BrowserSession
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.streams import BROWSER_BUCKET, KB_BUCKET, KEY_BUCKET
+from citewire.runtime.admission import Admission, Limits
 from citewire.runtime.registry import watch
 from citewire.runtime.service import Bindings, HttpApp, Service, Wires
 from gateway.accept import Accepting
+from gateway.connection import Connection
+from gateway.disconnects import Disconnects
 from gateway.hub import Hub
 from gateway.identity import Identities
 from gateway.limits import BodyLimit
 from gateway.marks import Marks
 from gateway.parts import Parts
+from gateway.pressure import Pressure
 from gateway.problems import install_problem_handlers
-from gateway.routes import access, kbs, operations, page, questions, sessions
+from gateway.routes import access, dead_letters, kbs, operations, page, questions, sessions
 from gateway.settings import Settings
-from gateway.stream import AnswerStreams
+from gateway.stop import Stops
+from gateway.stream import AnswerStreams, Record
 
 
 def create_app() -> Service:
@@ -30,17 +35,21 @@ def create_app() -> Service:
 
     @contextlib.asynccontextmanager
     async def start(wires: Wires) -> AsyncGenerator[Bindings]:
-        js = wires.bus.js
+        stops = Stops(wires.bus, wires.answer_log, settings.asker)
         async with (
-            watch(js, KB_BUCKET, KnowledgeBase) as kb_registry,
-            watch(js, KEY_BUCKET, ApiKey) as keys,
-            watch(js, BROWSER_BUCKET, BrowserSession) as browsers,
+            watch(wires.bus, KB_BUCKET, KnowledgeBase) as kb_registry,
+            watch(wires.bus, KEY_BUCKET, ApiKey) as keys,
+            watch(wires.bus, BROWSER_BUCKET, BrowserSession) as browsers,
             Hub(wires.redis).running() as hub,
+            Disconnects(wires.answer_log, hub, stops).running() as disconnects,
+            Pressure(wires.bus.js, hub, wires.draining, settings).sampling() as pressure,
         ):
             identities = Identities(keys, browsers, settings)
             await identities.ensure_administrator(settings.first_admin_key.get_secret_value())
-            marks = Marks(wires.bus, kb_registry.entries)
-            streams = AnswerStreams(wires.answer_log, hub, wires.bus, marks, settings)
+            record = Record(wires.bus, Marks(wires.bus, kb_registry.entries))
+            streams = AnswerStreams(wires.answer_log, hub, record, disconnects, settings)
+            limits = Limits(settings.questions_per_minute, settings.questions_burst, settings.running_per_user)
+            admission = Admission(wires.redis, wires.answer_log, limits)
             app = create_http(
                 Parts(
                     settings=settings,
@@ -48,10 +57,11 @@ def create_app() -> Service:
                     kbs=kb_registry,
                     identities=identities,
                     streams=streams,
-                    accepting=Accepting(wires.bus, wires.answer_log, kb_registry, streams, settings.asker),
+                    stops=stops,
+                    accepting=Accepting(wires.bus, wires.answer_log, kb_registry, admission, pressure, settings.asker),
                 )
             )
-            yield Bindings(http=HttpApp(app, settings.host, settings.port, streams.drain))
+            yield Bindings(http=HttpApp(app, settings.host, settings.port, streams.drain, Connection))
 
     return Service("gateway", start)
 
@@ -63,7 +73,7 @@ def create_http(parts: Parts) -> FastAPI:
     app.state.parts = parts
     app.add_middleware(BodyLimit, settings=parts.settings)
     install_problem_handlers(app)
-    for module in (questions, sessions, kbs, access, operations, page):
+    for module in (questions, sessions, kbs, access, dead_letters, operations, page):
         app.include_router(module.router)
     app.mount("/assets", page.Assets(directory=page.WEB))
     return app

@@ -1,56 +1,111 @@
-"""A response that streams until its chunks end or its client leaves."""
+"""A response that streams until its chunks end, its client leaves, or takes nothing for too long."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
 
+import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from gateway.connection import ABORT
+
 MEDIA_TYPE = "text/event-stream; charset=utf-8"
+# How often in its time limit a send is looked at.
+LOOKS = 4
+
+log = structlog.get_logger()
+
+
+class Chunks(Protocol):
+    """What a stream sends."""
+
+    async def next(self) -> bytes:
+        """The next chunk once it is there; empty at the end."""
 
 
 class EventStream(Response):
-    """Server-sent events. Starlette's own streaming response costs a task group and two tasks; this one, one task."""
+    """Server-sent events.
 
-    def __init__(self, chunks: AsyncGenerator[bytes], headers: Mapping[str, str]) -> None:
+    The server holds `send` back while its client takes nothing, and so the chunks: what is kept for a client is one
+    chunk and the server's own buffer. After `send_limit` seconds in one send the connection is cut off.
+    """
+
+    def __init__(
+        self, chunks: AbstractAsyncContextManager[Chunks], headers: Mapping[str, str], send_limit: float
+    ) -> None:
         self._chunks = chunks
+        self._send_limit = send_limit
         self.status_code = 200
         self.media_type = MEDIA_TYPE
         self.background = None
         self.init_headers(headers)
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async with contextlib.aclosing(self._chunks), _present(receive):
-            async for chunk in self._chunks:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        # A task of its own: here, each chunk would wake all the coroutines of the application around this one.
+        sending = asyncio.create_task(self._send(send, scope["state"][ABORT]))
+        leaving = asyncio.create_task(_leave(receive))
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _end(leaving)
+            await _end(sending)
+        if not sending.cancelled():
+            sending.result()
+
+    async def _send(self, send: Send, abort: Callable[[], None]) -> None:
+        watch = _Watch(self._send_limit, abort)
+        with watch.running():
+            async with self._chunks as chunks:
+                while chunk := await chunks.next():
+                    watch.began = time.monotonic()
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    watch.began = None
+            watch.began = time.monotonic()
             await send({"type": "http.response.body", "body": b""})
 
 
-@contextlib.asynccontextmanager
-async def _present(receive: Receive) -> AsyncGenerator[None]:
-    """End the block quietly when the client leaves."""
-    streaming = asyncio.current_task()
-    listening = asyncio.create_task(_leave(receive))
+class _Watch:
+    """Cuts a connection off whose send does not end. A timer for each send would cost as much as the send."""
 
-    def end(_: object) -> None:
-        if streaming is not None:
-            streaming.cancel()
+    def __init__(self, limit: float, cut: Callable[[], None]) -> None:
+        self.began: float | None = None
+        self._limit = limit
+        self._cut = cut
 
-    listening.add_done_callback(end)
-    try:
-        yield
-    except asyncio.CancelledError:
-        # Somebody else may have cancelled the stream, too, and then it is cancelled.
-        if not listening.done() or streaming is None or streaming.uncancel() > 0:
-            raise
-    finally:
-        listening.remove_done_callback(end)
-        listening.cancel()
+    @contextlib.contextmanager
+    def running(self) -> Generator[None]:
+        """Watch until the block ends."""
+        self._plan()
+        try:
+            yield
+        finally:
+            self._timer.cancel()
+
+    def _plan(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._limit / LOOKS, self._look)
+
+    def _look(self) -> None:
+        if self.began is None or time.monotonic() - self.began < self._limit:
+            self._plan()
+        else:
+            # The server then sees that the client is gone, and so do we.
+            log.info("slow client cut off", seconds=self._limit)
+            self._cut()
 
 
 async def _leave(receive: Receive) -> None:
     """Return when the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _end(task: "asyncio.Task[None]") -> None:
+    # As often as it takes: before Python 3.12, redis-py loses a cancellation now and then.
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=1)

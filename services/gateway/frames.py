@@ -8,12 +8,14 @@ from citewire.contracts.problems import Problem
 from citewire.contracts.sessions import Interaction, InteractionStatus
 from citewire.runtime.answer_log import escape_lines
 
-HEARTBEAT = b":\n\n"
+HEARTBEAT = ":\n\n"
 # Tells the client to come back with its last id, to this gateway or another.
 RECONNECT = b"event: reconnect\ndata: {}\n\n"
 
 _UNSTORED = ',"persisted":false'
 _STORED = ',"persisted":true'
+# Where the text is in a delta's JSON, which every writer of the log has in this form: {"text":"…"}
+_TEXT = slice(len('{"text":"'), -len('"}'))
 
 
 def frame(kind: str, data: str, number: int) -> str:
@@ -21,11 +23,16 @@ def frame(kind: str, data: str, number: int) -> str:
     return f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
 
 
+def error_frame(problem: Problem, number: int) -> str:
+    """The last frame of an answer that can't be given."""
+    return frame(FrameKind.ERROR, escape_lines(problem.model_dump_json()), number)
+
+
 def end_frame(done: str, number: int, *, persisted: bool) -> str:
     """`done`, or `error` when there is no answer at all; `done` is the log's own JSON of a DoneFrame."""
     outcome = orjson.loads(done)
     if outcome["status"] == InteractionStatus.FAILED:
-        return frame(FrameKind.ERROR, escape_lines(failure(outcome["degraded"]).model_dump_json()), number)
+        return error_frame(failure(outcome["degraded"]), number)
     if persisted:
         # The flag stands before any text of the answer, so the first occurrence is the flag.
         done = done.replace(_UNSTORED, _STORED, 1)
@@ -35,6 +42,16 @@ def end_frame(done: str, number: int, *, persisted: bool) -> str:
 def failure(reason: str | None) -> Problem:
     """The problem document of a question that ended without an answer."""
     return Problem(type="answer-failed", title="The question could not be answered", status=500, detail=reason or "")
+
+
+def overdue() -> Problem:
+    """The problem document of a question whose time has passed and of which nobody knows the end."""
+    return Problem(
+        type="answer-overdue",
+        title="The answer did not come in time",
+        status=504,
+        detail="Its time has passed, and no outcome is known yet. Read the question later, or ask again.",
+    )
 
 
 def sources_of(interaction: Interaction) -> str:
@@ -71,11 +88,16 @@ def done_of(interaction: Interaction) -> str:
     )
 
 
-def delta_of(text: str) -> str:
-    """The JSON of a delta frame."""
-    return escape_lines(orjson.dumps({"text": text}).decode())
+def text_in(delta: str) -> str:
+    """The text in the JSON of a delta frame, as it stands there; such texts may be joined, and made a frame again."""
+    return delta[_TEXT]
 
 
-def text_of(deltas: list[str]) -> str:
-    """The text that the JSON of several delta frames adds up to."""
-    return "".join(orjson.loads(delta)["text"] for delta in deltas)
+def delta_frame(text: str, number: int) -> str:
+    """The frame of a text as `text_in` has it."""
+    return f'id: {number}\nevent: delta\ndata: {{"text":"{text}"}}\n\n'
+
+
+def escape_text(text: str) -> str:
+    """A text as it stands in the JSON of a delta frame."""
+    return escape_lines(orjson.dumps(text).decode()[1:-1])

@@ -11,6 +11,7 @@ from citewire.runtime.service import Wires
 from gateway.accept import Accepting
 from gateway.identity import Caller, Identities, require_administrator
 from gateway.settings import Settings
+from gateway.stop import Stops
 from gateway.stream import AnswerStreams
 
 
@@ -23,6 +24,7 @@ class Parts:
     kbs: Registry[KnowledgeBase]
     identities: Identities
     streams: AnswerStreams
+    stops: Stops
     accepting: Accepting
 
 

@@ -11,10 +11,16 @@ from citewire.contracts.problems import FieldError, Problem
 from citewire.runtime.errors import Refusal, TransientError
 
 MEDIA_TYPE = "application/problem+json"
+# Seconds after which what failed for now may be tried again, where nobody knows better.
+RETRY_AFTER = 2
+
+_PASSING = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def problem_response(problem: Problem) -> Response:
-    """A problem document with its status and, where there is one, its Retry-After."""
+    """A problem document with its status and its Retry-After, which each 429 and 503 has."""
+    if problem.status in _PASSING and problem.retry_after is None:
+        problem = problem.model_copy(update={"retry_after": RETRY_AFTER})
     headers = {} if problem.retry_after is None else {"Retry-After": str(problem.retry_after)}
     if problem.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
@@ -30,9 +36,7 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(TransientError)
     async def unavailable(_: Request, error: TransientError) -> Response:
-        return problem_response(
-            Problem(type="unavailable", title="Try again later", status=503, detail=str(error), retry_after=2)
-        )
+        return problem_response(Problem(type="unavailable", title="Try again later", status=503, detail=str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:

@@ -3,179 +3,194 @@
     log:    sources(1) delta(2) … delta(n) end(n+1) stored(n+2)
     client: sources(1) delta(2) … delta(n) done(n+1)
 
-`done` waits a short grace for `stored`. If Redis loses the log, the rest comes from the stored interaction;
-a client that did not read from the start gets a `sources` frame again, which starts the answer anew.
+`done` waits a short grace for `stored`, and what is stored counts. If Redis loses the log, the rest comes from the
+store; where that does not continue what was sent, a `sources` frame comes again, which begins the answer anew.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from citewire.contracts.answers import EntryKind, FrameKind
+from citewire.contracts.events import now
 from citewire.contracts.identity import User
 from citewire.contracts.requests import GetInteraction
 from citewire.contracts.sessions import Interaction, InteractionStatus
-from citewire.runtime.answer_log import AnswerLog
+from citewire.runtime.answer_log import READ_LIMIT, AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError
-from gateway import frames
+from gateway import frames, replay
+from gateway.disconnects import Disconnects
 from gateway.hub import Hub
 from gateway.marks import Marks
+from gateway.news import News
+from gateway.reading import Reading
 from gateway.settings import Settings
 
 RUNNING = (InteractionStatus.PENDING, InteractionStatus.STREAMING)
 # Seconds without news after which the stream makes sure that its log is still there.
 CHECK_INTERVAL = 2.0
+# The longest time that a question may have: what holds where its deadline is not known.
+LONGEST_ANSWER = timedelta(hours=1)
 
-# Plain strings: there are hundreds of comparisons per answer.
-_DELTA, _END, _STORED = EntryKind.DELTA.value, EntryKind.END.value, EntryKind.STORED.value
 
+@dataclass(frozen=True)
+class Record:
+    """What the persister knows of answers."""
 
-@dataclass
-class _Reading:
-    """Where one client is in one answer."""
+    bus: Bus
+    marks: Marks
 
-    question_id: UUID
-    user: User
-    is_merged: bool
-    # The last frame that the client has from an earlier stream, and the last entry that this stream has read.
-    after: int
-    number: int
-    end: str | None = None
-    is_stored: bool = False
-    is_done: bool = False
-    # Seconds since something was sent.
-    silence: float = 0.0
-    # Texts held back for a merged stream, and those sent, needed only if the log is lost.
-    held: list[str] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
+    async def outcome(self, question_id: UUID, user: User) -> Interaction | None:
+        """The outcome as the user may see it; None while there is none, or the persister is away."""
+        try:
+            reply = await self.bus.ask(GetInteraction(question_id=question_id, user_id=user.user_id))
+        except (Refusal, TransientError):
+            return None
+        if reply.interaction.status in RUNNING:
+            return None
+        (shown,) = await self.marks.show([reply.interaction], user)
+        return shown
 
 
 class AnswerStreams:
     """Makes the streams of a gateway process."""
 
-    def __init__(self, log: AnswerLog, hub: Hub, bus: Bus, marks: Marks, settings: Settings) -> None:
+    def __init__(self, log: AnswerLog, hub: Hub, record: Record, disconnects: Disconnects, settings: Settings) -> None:
         self._log = log
         self._hub = hub
-        self._bus = bus
-        self._marks = marks
+        self._record = record
+        self._disconnects = disconnects
         self._settings = settings
-        self._is_draining = False
+        self._draining = asyncio.Event()
 
     def drain(self) -> None:
         """Tell every client to come back elsewhere: this process stops."""
-        self._is_draining = True
+        self._draining.set()
         self._hub.wake_all()
 
-    async def read(self, question_id: UUID, user: User, after: int, *, merged: bool = False) -> AsyncGenerator[bytes]:
-        """The frames of an answer numbered above `after`; `merged` sends all text in one delta."""
-        # One entry more than asked for: a client that has the end already gets it once more.
-        reading = _Reading(question_id, user, merged, after, number=max(0, after - 1))
-        async with self._hub.wake_up(question_id) as news:
-            while not (reading.is_done or self._is_draining):
-                if chunk := await self._next(reading, news):
-                    reading.silence = 0.0
-                    yield chunk
-        if not reading.is_done:
-            yield frames.RECONNECT
+    @contextlib.asynccontextmanager
+    async def follow(
+        self, question_id: UUID, user: User, after: int, *, merged: bool = False, is_new: bool = False
+    ) -> AsyncGenerator["AnswerStream"]:
+        """The frames of an answer numbered above `after`; `merged` sends all text in one delta.
 
-    async def _next(self, reading: _Reading, news: asyncio.Event) -> bytes:
-        """What the log has once there is news; without news, what to send in its place."""
-        pause = self._settings.persist_grace if reading.end else CHECK_INTERVAL
-        if await _happens(news, pause):
-            news.clear()
-            return self._take(reading, await self._news(reading))
-        reading.silence += pause
-        return await self._after_silence(reading)
-
-    async def _news(self, reading: _Reading) -> list[str]:
+        `is_new`: the question was asked just now, so that an empty log is no reason to look whether it is over.
+        """
+        reading = Reading(after, is_merged=merged)
+        self._disconnects.came(question_id)
+        has_left = True
         try:
-            return await self._log.read(reading.question_id, reading.number)
+            async with self._hub.follow(question_id) as news:
+                stream = AnswerStream(
+                    question_id, user, reading, news, self._log, self._record, self._settings, self._draining, is_new
+                )
+                yield stream
+                has_left = not stream.has_ended
+        finally:
+            if has_left:
+                self._disconnects.left(question_id)
+
+
+@dataclass
+class AnswerStream:
+    """One client's stream."""
+
+    question_id: UUID
+    user: User
+    reading: Reading
+    news: News
+    log: AnswerLog
+    record: Record
+    settings: Settings
+    draining: asyncio.Event
+    is_new: bool
+    deadline: datetime = field(default_factory=lambda: now() + LONGEST_ANSWER)
+    last_sent: float = field(default_factory=time.monotonic)
+    # Redis was away when the log was to be read; and the log is not there, as far as can be known.
+    has_missed: bool = False
+    is_gone: bool = False
+    has_ended: bool = False
+
+    async def next(self) -> bytes:
+        """The next frames, or a comment after long silence; nothing once the stream has ended.
+
+        One coroutine and no more for a delta: each layer costs hundreds of streams as much as the delta's frame.
+        """
+        while not self.has_ended:
+            is_news = await self.news.wait(self.settings.persist_grace if self.reading.end else CHECK_INTERVAL)
+            if self.draining.is_set():
+                self.has_ended = True
+                return frames.RECONNECT
+            if is_news:
+                entries = self.news.take(self.reading.number)
+                chunk = self.reading.take(await self._look() if entries is None else entries)
+            else:
+                chunk = await self._after_silence()
+            if self.is_gone or self.reading.is_refuted:
+                chunk += await self._replay()
+            self.has_ended = self.reading.is_done
+            if chunk:
+                self.last_sent = time.monotonic()
+                return chunk.encode()
+        return b""
+
+    async def _look(self) -> Sequence[str]:
+        """The entries that the log has and this client has not, read from the last one that it has: is it there?"""
+        known = min(self.reading.number, 1)
+        try:
+            entries = await self.log.read(self.question_id, self.reading.number - known)
+            if not entries and (known or not self.is_new):
+                await self._explain_nothing()
         except TransientError:
-            return []  # as if the log were lost: it comes back, or the answer comes from the store
+            self.has_missed = self.is_gone = True
+            return ()
+        if len(entries) == READ_LIMIT:
+            self.news.look()
+        return entries[known:]
 
-    def _take(self, reading: _Reading, entries: list[str]) -> bytes:
-        """The frames of new entries."""
-        chunks: list[str] = []
-        texts = reading.held if reading.is_merged else reading.sent
-        for number, entry in enumerate(entries, reading.number + 1):
-            kind, _, data = entry.partition(" ")
-            reading.number = number
-            if kind == _END:
-                reading.end = data
-                chunks += self._held(reading, number - 1)
-            elif kind == _STORED:
-                reading.is_stored = True
-            elif number > reading.after:
-                if kind == _DELTA:
-                    texts.append(data)
-                if kind != _DELTA or not reading.is_merged:
-                    chunks.append(frames.frame(kind, data, number))
-        if reading.end and reading.is_stored:
-            chunks.append(self._end(reading))
-        return "".join(chunks).encode()
+    async def _explain_nothing(self) -> None:
+        """Not even the entry that this client has last: the log is gone, or it is another one and so is its text."""
+        if await self.log.state(self.question_id) is None:
+            self.is_gone = True
+        elif self.reading.number:
+            self.reading = self.reading.anew()
+            self.news.look()
 
-    def _held(self, reading: _Reading, number: int) -> list[str]:
-        if not reading.held:
-            return []
-        data, reading.held = frames.delta_of(frames.text_of(reading.held)), []
-        return [frames.frame(FrameKind.DELTA, data, number)]
-
-    def _end(self, reading: _Reading) -> str:
-        reading.is_done = True
-        number = reading.number - 1 if reading.is_stored else reading.number
-        return frames.end_frame(str(reading.end), number, persisted=reading.is_stored)
-
-    async def _after_silence(self, reading: _Reading) -> bytes:
+    async def _after_silence(self) -> str:
         """What to send when nothing came: the end without `stored`, the stored rest, a heartbeat, or nothing."""
-        if reading.end:
-            return self._end(reading).encode()
-        # A log that was lost may have been begun anew, shorter than what was read: then the store knows the end.
-        is_long = reading.silence >= self._settings.heartbeat
-        if (is_long or await self._is_lost(reading.question_id)) and (chunk := await self._from_store(reading)):
+        if self.reading.end:
+            return self.reading.take_end()
+        if self.has_missed:
+            self.has_missed = False
+            self.news.look()
+        is_overdue = now() > self.deadline + timedelta(seconds=self.settings.overdue_grace)
+        is_long = time.monotonic() - self.last_sent >= self.settings.heartbeat
+        is_lost = await self._is_lost()
+        if (is_lost or is_long or is_overdue) and (chunk := await self._replay()):
             return chunk
-        return frames.HEARTBEAT if is_long else b""
+        if is_overdue:
+            self.reading.is_done = True
+            return frames.error_frame(frames.overdue(), self.reading.number + 1)
+        return frames.HEARTBEAT if is_long else ""
 
-    async def _is_lost(self, question_id: UUID) -> bool:
+    async def _is_lost(self) -> bool:
         try:
-            return await self._log.state(question_id) is None
+            state = await self.log.state(self.question_id)
         except TransientError:
             return True
-
-    async def _from_store(self, reading: _Reading) -> bytes:
-        """The rest of an answer whose log is gone, once it is stored."""
-        stored = await self.stored(reading.question_id, reading.user.user_id)
-        if stored is None or stored.status in RUNNING:
-            return b""
-        (interaction,) = await self._marks.show([stored], reading.user)
-        reading.is_done = True
-        sent, chunks = frames.text_of(reading.sent), []
-        if reading.after or not reading.number:
-            # Nothing was sent, or only what follows a part that this stream does not know.
-            sent, reading.number = "", 1
-            chunks.append(frames.frame(FrameKind.SOURCES, frames.sources_of(interaction), 1))
-        if rest := interaction.model_response.content[len(sent) :]:
-            reading.number += 1
-            chunks.append(frames.frame(FrameKind.DELTA, frames.delta_of(rest), reading.number))
-        chunks.append(frames.end_frame(frames.done_of(interaction), reading.number + 1, persisted=True))
-        return "".join(chunks).encode()
-
-    async def stored(self, question_id: UUID, user_id: str) -> Interaction | None:
-        """The interaction as the persister has it; None when it does not know it, or is away."""
-        try:
-            reply = await self._bus.ask(GetInteraction(question_id=question_id, user_id=user_id))
-        except (Refusal, TransientError):
-            return None
-        return reply.interaction
-
-
-async def _happens(event: asyncio.Event, timeout: float) -> bool:  # noqa: ASYNC109 - a pause, not a limit
-    if event.is_set():
-        return True
-    try:
-        async with asyncio.timeout(timeout):
-            await event.wait()
-    except TimeoutError:
+        if state is None:
+            return True
+        self.deadline = state.deadline
         return False
-    return True
+
+    async def _replay(self) -> str:
+        """The rest of the answer from the store; nothing while it has no outcome."""
+        self.is_gone = False
+        if self.reading.is_done:
+            return ""
+        outcome = await self.record.outcome(self.question_id, self.user)
+        return "" if outcome is None else replay.complete(self.reading, outcome)

@@ -8,13 +8,14 @@ from nats.aio.msg import Msg
 
 from citewire.contracts.events import RetrievalPlanned
 from citewire.contracts.streams import STOP_SUBJECT
-from citewire.runtime.delivery import Consumer
+from citewire.runtime.delivery import Consumer, delivery_count
 from citewire.runtime.provision import ANSWERER
 from citewire.runtime.service import Bindings, Service, Wires
-from generator.answer import Answering, Writes
+from generator.answer import Answering
 from generator.changes import DocumentChanges
 from generator.extractive import ExtractiveWriter
 from generator.gather import Gatherer
+from generator.run import Parts, Writes
 from generator.settings import Settings
 
 
@@ -28,14 +29,18 @@ def create_app(writer: Writes | None = None) -> Service:
             Gatherer(wires.bus).listening() as gatherer,
             DocumentChanges().listening(wires.bus.client) as changes,
         ):
-            answering = Answering(
-                wires.bus, wires.answer_log, gatherer, writer or ExtractiveWriter(), changes, settings
-            )
+            parts = Parts(wires.bus, gatherer, writer or ExtractiveWriter(), changes, settings)
+            answering = Answering(wires.answer_log, parts)
+
+            async def answer(plan: RetrievalPlanned) -> None:
+                await answering.answer(plan, is_first=delivery_count.get() == 1)
 
             async def stop(message: Msg) -> None:
-                answering.stop(UUID(message.subject.rpartition(".")[2]))
+                asker, question_id = message.subject.split(".")[-2:]
+                with contextlib.suppress(ValueError):  # no question has such an id
+                    answering.stop(asker, UUID(question_id))
 
-            await wires.bus.client.subscribe(f"{STOP_SUBJECT}.*", cb=stop)
-            yield Bindings(consumers=(Consumer(ANSWERER, RetrievalPlanned, answering.answer, answering.give_up),))
+            await wires.bus.client.subscribe(f"{STOP_SUBJECT}.*.*", cb=stop)
+            yield Bindings(consumers=(Consumer(ANSWERER, RetrievalPlanned, answer, answering.give_up),))
 
     return Service("generator", start)

@@ -1,7 +1,7 @@
 """The answer without a model: sentences cut from the sources, the best for the question, each with its number."""
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from citewire.contracts.events import RetrievalPlanned
@@ -165,7 +165,11 @@ def no_knowledge_base(question: str) -> Piece:
 class ExtractiveWriter:
     """Writes extracts; repeats itself exactly when it is asked again, so an answer can be resumed."""
 
-    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]) -> AsyncIterator[str]:
+    can_resume = True
+
+    async def write(
+        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
+    ) -> AsyncGenerator[str]:
         """The pieces of the answer; each quotes its source, which is noted in `claims`."""
         if not plan.kb_ids:
             yield no_knowledge_base(plan.question).text

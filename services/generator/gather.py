@@ -3,29 +3,37 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from nats.aio.msg import Msg
 from pydantic import ValidationError
 
-from citewire.contracts.events import SegmentsFound
+from citewire.contracts.events import SegmentsFound, now
 from citewire.contracts.streams import SEGMENTS
 from citewire.runtime.bus import Bus, seconds_left
 
-# What came before this process listened, or was dropped here, is still in the stream: seconds until each look.
+# What came before this process listened, or was dropped here, is still in the stream: seconds until the first look,
+# and until each later one.
 LOOK_AFTER = (0.5, 1.0)
 # Results that come before their question's plan wait for it, up to so many bytes and seconds.
 EARLY_BYTES = 16 * 1024 * 1024
 EARLY_LIFE = 30.0
+# A knowledge base says at its own limit that it did not get so far: how long that may be on its way, and the least
+# pause between two looks because of it.
+LIMIT_GRACE = timedelta(seconds=0.2)
+LEAST_PAUSE = 0.05
+NO_LIMITS: Final[Mapping[str, datetime]] = {}
 
 
 @dataclass
 class _Gathering:
     waiting: set[str]
+    limits: Mapping[str, datetime] = field(default_factory=dict)
     found: dict[str, SegmentsFound] = field(default_factory=dict)
     complete: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -39,6 +47,22 @@ class _Gathering:
         if result.kb_id in self.waiting:
             self.waiting.discard(result.kb_id)
             self.found[result.kb_id] = result
+        self._check()
+
+    def pause(self, longest: float) -> float:
+        """Seconds until something is to be done, even if nothing comes."""
+        own = (seconds_left(self._limit(kb_id)) for kb_id in self.waiting if kb_id in self.limits)
+        return min(longest, max(LEAST_PAUSE, min(own, default=longest)))
+
+    def give_up(self, looked_at: datetime) -> None:
+        """Wait no longer for knowledge bases whose own limit had passed when the stream was looked at."""
+        self.waiting -= {kb_id for kb_id in self.waiting if kb_id in self.limits and self._limit(kb_id) <= looked_at}
+        self._check()
+
+    def _limit(self, kb_id: str) -> datetime:
+        return self.limits[kb_id] + LIMIT_GRACE
+
+    def _check(self) -> None:
         if not self.waiting:
             self.complete.set()
 
@@ -90,12 +114,18 @@ class Gatherer:
                 for subscription in subscriptions:
                     await subscription.unsubscribe()
 
-    async def gather(self, question_id: UUID, kb_ids: Sequence[str], until: datetime) -> dict[str, SegmentsFound]:
-        """The results by knowledge base, those that came before `until`."""
+    async def gather(
+        self,
+        question_id: UUID,
+        kb_ids: Sequence[str],
+        until: datetime,
+        limits: Mapping[str, datetime] = NO_LIMITS,
+    ) -> dict[str, SegmentsFound]:
+        """The results by knowledge base, those that came before `until`, or before the knowledge base's own limit."""
         if not kb_ids:
             return {}
         name = str(question_id)
-        gathering = self._gathering[name] = _Gathering(set(kb_ids))
+        gathering = self._gathering[name] = _Gathering(set(kb_ids), limits)
         for payload in self._early.take(name):
             gathering.take(payload)
         try:
@@ -105,11 +135,12 @@ class Gatherer:
         return gathering.found
 
     async def _complete(self, gathering: _Gathering, question_id: str, until: datetime) -> None:
-        looks = 0
+        longest, later = LOOK_AFTER
+        looked_at = datetime.min.replace(tzinfo=UTC)
         while not gathering.complete.is_set() and (left := seconds_left(until)) > 0:
-            pause = LOOK_AFTER[min(looks, len(LOOK_AFTER) - 1)]
-            if not await _happens(gathering.complete, min(pause, left)):
-                looks += 1
+            if not await _happens(gathering.complete, min(gathering.pause(longest), left)):
+                gathering.give_up(looked_at)
+                looked_at, longest = now(), later
                 await self._look(question_id)
 
     async def _look(self, question_id: str) -> None:

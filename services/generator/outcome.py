@@ -1,11 +1,20 @@
 """The last words of an answer: the `done` frame and the finished interaction, both made of the same parts."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from citewire.contracts.answers import DoneFrame, SourcesFrame
 from citewire.contracts.events import InteractionFinished, RetrievalPlanned
 from citewire.contracts.sessions import Interaction, InteractionStatus, ModelResponse, UserInput
 from generator.citations.collect import Cited
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an answer ended, and why so if it is not whole."""
+
+    status: InteractionStatus
+    reason: str | None = None
 
 
 def milliseconds(start: datetime, end: datetime) -> float:
@@ -16,20 +25,21 @@ def milliseconds(start: datetime, end: datetime) -> float:
 def done_frame(
     plan: RetrievalPlanned,
     frame: SourcesFrame | None,
-    status: InteractionStatus,
+    ending: Ending,
     cited: Cited,
     elapsed_ms: dict[str, float],
 ) -> DoneFrame:
-    """How an answer ended; without a sources frame, before any evidence was there."""
+    """The last frame of an answer; without a sources frame, it ended before any evidence was there."""
+    degraded = frame.degraded if frame else plan.degraded
     return DoneFrame(
         session_id=plan.session.session_id,
         question_id=plan.question_id,
-        status=status,
+        status=ending.status,
         citations=cited.citations,
         dangling_citations=cited.dangling,
         history_turns=len(plan.history),
         quality=frame.quality if frame else None,
-        degraded=frame.degraded if frame else plan.degraded,
+        degraded="; ".join(filter(None, [degraded, ending.reason])) or None,
         legs=frame.legs if frame else (),
         elapsed_ms=elapsed_ms,
     )

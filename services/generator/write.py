@@ -2,107 +2,187 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 
-from citewire.runtime.answer_log import AnswerLog, AppendOutcome, Lease, encode_deltas
+from citewire.runtime.answer_log import encode_deltas
+from citewire.runtime.errors import TransientError
+from citewire.text.normalise import StreamCleaner
+from generator.leased import FIRST_PAUSE, LONGEST_PAUSE, LeasedLog
+from generator.silence import Silent, limited_silence
 
-# Deltas that one write may hold: Lua can't unpack more than some thousands.
+# Pieces that may be left for the end, so that the last of them need no write of their own; and those that are taken
+# from a writer that never waits before others get their turn.
 MAX_BATCH = 1000
+# Seconds that the last pieces may take to be written once all have come; then the end takes them with it.
+END_PATIENCE = 2.0
+ANOTHER_VERSION = "the text was begun by another version of the writer"
 
 
-class WriteRefused(Exception):  # noqa: N818 - the log's answer, not a fault
-    """The log took nothing more, and why."""
+class Cut(Exception):  # noqa: N818 - an end, not a fault
+    """The text ends before its writer has ended, and why."""
 
-    def __init__(self, outcome: AppendOutcome) -> None:
-        super().__init__(outcome.name)
-        self.outcome = outcome
+
+class Differs(Cut):
+    """What is written anew is not what the log holds."""
+
+
+@dataclass(frozen=True)
+class TextLimits:
+    """What a text may take: seconds to its first piece and between two, characters in all; and its window, seconds."""
+
+    first_piece: float
+    idle: float
+    characters: int
+    window: float
 
 
 class TextWriter:
     """Appends deltas in batches, never one round trip per delta.
 
-    `text` is what the log holds; `rest` is what it does not hold yet, to be written with the end.
+    `written` is what an earlier holder of the lease wrote: the same text comes again and is not repeated.
     """
 
-    def __init__(self, log: AnswerLog, lease: Lease, written: str, window: float) -> None:
+    def __init__(self, log: LeasedLog, written: str, limits: TextLimits) -> None:
         self._log = log
-        self._lease = lease
-        self._window = window
-        self._pending: list[str] = []
+        self._written = written
+        self._limits = limits
+        self._cleaner = StreamCleaner()
+        self._matched = 0
+        # Pieces as they came; cleaned and not yet put into the log; all cleaned ones.
+        self._raw: list[str] = []
+        self._ready: list[str] = []
+        self._texts: list[str] = []
+        self._size = 0
+        self._left = 0
         self._is_complete = False
         self._arrived = asyncio.Event()
-        # Pieces that may be left for the end, so that the last of them need no write of their own.
-        self._left = 0
-        # What an earlier holder of the lease wrote already; the same pieces come again and are skipped.
-        self._skip = len(written)
-        self.text = written
+        if log.has_waiting:
+            self._arrived.set()
 
-    async def write_all(self, pieces: AsyncIterator[str]) -> None:
-        """Write pieces as they come, all but the last; raises WriteRefused when the log takes no more."""
+    @property
+    def text(self) -> str:
+        """All that was produced, cleaned: what the log holds, or will hold with the end."""
+        return self._written + "".join(self._texts)
+
+    async def write_all(self, pieces: AsyncGenerator[str]) -> None:
+        """Write pieces as they come; the last may be left for `rest`.
+
+        Raises Cut where the text goes over its limits, WriteRefused or TakenOver when the log takes no more of it.
+        Redis may be away as long as it likes.
+        """
         flushing = asyncio.create_task(self._flush_until_complete())
         try:
-            async for piece in pieces:
-                self._offer(piece)
-                if flushing.done():
-                    break
+            async with contextlib.aclosing(pieces):
+                await self._take_all(pieces, flushing)
             self._left = MAX_BATCH
         finally:
             # What has been produced is written even when producing failed or was stopped.
             self._is_complete = True
             self._arrived.set()
-            await self._end(flushing)
+            await _end(flushing)
 
-    async def _end(self, flushing: "asyncio.Task[None]") -> None:
-        try:
-            await flushing
-        except WriteRefused:
-            # What follows a gap is no rest of the text.
-            self._pending.clear()
-            raise
-
-    @property
     def rest(self) -> list[str]:
-        """Log entries for the pieces that the end takes with it."""
-        return encode_deltas(self._pending)
+        """Log entries for the pieces that the end takes with it; they are handed over once."""
+        ready, self._ready = self._ready, []
+        return encode_deltas(ready)
 
-    @property
-    def whole(self) -> str:
-        """The text with its rest."""
-        return self.text + "".join(self._pending)
+    async def _take_all(self, pieces: AsyncGenerator[str], flushing: "asyncio.Task[None]") -> None:
+        limits = self._limits
+        try:
+            async with limited_silence(lambda: self._size, limits.first_piece, limits.idle):
+                await self._take(pieces, flushing)
+        except Silent as silent:
+            raise Cut(str(silent)) from None
+        finally:
+            self._clean()
+        if not flushing.done():
+            self._complete()
 
-    def _offer(self, piece: str) -> None:
-        if self._skip:
-            piece, self._skip = piece[self._skip :], max(0, self._skip - len(piece))
-        if not piece:
-            return
-        if not self._pending:
-            self._arrived.set()
-        self._pending.append(piece)
+    async def _take(self, pieces: AsyncGenerator[str], flushing: "asyncio.Task[None]") -> None:
+        most, count = self._limits.characters, 0
+        async for piece in pieces:
+            if piece:
+                if not self._raw:
+                    self._arrived.set()
+                self._raw.append(piece)
+                self._size += len(piece)
+                if self._size > most:
+                    self._raw[-1] = piece[: most - self._size]
+                    raise Cut(f"the text is longer than {most} characters")
+            if flushing.done():
+                return
+            count += 1
+            if count % MAX_BATCH == 0:
+                await asyncio.sleep(0)
+
+    def _clean(self) -> None:
+        """Make what came ready to be written; raises Differs where it is not what was written before."""
+        raw, self._raw = self._raw, []
+        self._add(self._cleaner.feed_all(raw))
+
+    def _complete(self) -> None:
+        self._add([self._cleaner.end()])
+        if self._matched < len(self._written):
+            raise Differs(ANOTHER_VERSION)
+
+    def _add(self, texts: list[str]) -> None:
+        if self._matched < len(self._written):
+            texts = [self._beyond_written(text) for text in texts]
+        texts = [text for text in texts if text]
+        self._texts += texts
+        self._ready += texts
+
+    def _beyond_written(self, text: str) -> str:
+        """The part of a text that the log does not hold yet."""
+        known = self._written[self._matched : self._matched + len(text)]
+        if not text.startswith(known):
+            raise Differs(ANOTHER_VERSION)
+        self._matched += len(known)
+        return text[len(known) :]
 
     async def _flush_until_complete(self) -> None:
-        while not self._is_complete or len(self._pending) > self._left:
+        pause = FIRST_PAUSE
+        while not self._is_complete or len(self._ready) > self._left:
             await self._arrived.wait()
             self._arrived.clear()
-            await self._flush()
-            await self._pause()
+            try:
+                await self._flush()
+            except TransientError:
+                if self._is_complete:
+                    return
+                await self._gather(pause)
+                self._arrived.set()
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                pause = FIRST_PAUSE
+                await self._gather(self._limits.window)
 
     async def _flush(self) -> None:
-        if not self._pending:
-            return
-        batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
-        outcome = await self._log.append(self._lease, encode_deltas(batch))
-        if isinstance(outcome, AppendOutcome) and outcome is not AppendOutcome.LOST:
-            raise WriteRefused(outcome)
-        self.text += "".join(batch)
+        self._clean()
+        self._log.put(*self.rest())
+        if self._log.has_waiting:
+            await self._log.write()
 
-    async def _pause(self) -> None:
-        """Let pieces gather for one window, unless all have come."""
-        deadline = asyncio.get_running_loop().time() + self._window
+    async def _gather(self, seconds: float) -> None:
+        """Let pieces gather for so long, unless all have come."""
+        deadline = asyncio.get_running_loop().time() + seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(deadline):
                 while not self._is_complete:
                     await self._arrived.wait()
                     if not self._is_complete:
                         self._arrived.clear()
-        if self._pending:
+        if self._raw or self._ready:
             self._arrived.set()
+
+
+async def _end(flushing: "asyncio.Task[None]") -> None:
+    limit = asyncio.timeout(END_PATIENCE)
+    try:
+        async with limit:
+            await flushing
+    except TimeoutError:
+        # It is cancelled with the wait; what it was writing still waits in the log, and the end takes it with it.
+        if not limit.expired():
+            raise

@@ -3,29 +3,41 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from nats.errors import Error as NatsError
 
-from citewire.contracts.events import now
+from citewire.contracts.events import QuestionAsked, now
+from citewire.contracts.streams import OUTCOMES
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
-from citewire.runtime.provision import STORER
-from persister.failures import expired
+from citewire.runtime.provision import STORER, STREAMS
+from persister.answer_ends import AnswerEnds
+from persister.endings import overdue
 from persister.settings import Settings
-from persister.store import ConversationStore
+from persister.store import OutcomeStore
 
 log = structlog.get_logger()
+
+# An outcome that was published within this time, less a margin for clocks, makes ours with its id none.
+_REMEMBERED = timedelta(seconds=next(stream.duplicate_window or 0 for stream in STREAMS if stream.name == OUTCOMES))
+_MARGIN = timedelta(minutes=5)
+# How long the outcomes of older questions may wait to be stored before ours count as the better ones.
+_WAITING_LIMIT = timedelta(minutes=10)
+# How long after its end is due a question waits for Redis, which may hold its text.
+_REDIS_LIMIT = timedelta(minutes=1)
 
 
 class Sweeper:
     """Ends what nobody ended; several may run, since an outcome's id makes its second publication none."""
 
-    def __init__(self, bus: Bus, store: ConversationStore, settings: Settings) -> None:
+    def __init__(self, bus: Bus, store: OutcomeStore, ends: AnswerEnds, settings: Settings) -> None:
         self._bus = bus
         self._store = store
+        self._ends = ends
         self._settings = settings
+        self._waiting_since: datetime | None = None
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -39,22 +51,39 @@ class Sweeper:
                 await sweeping
 
     async def sweep(self) -> int:
-        """End the questions that are overdue; how many."""
-        if await self._has_waiting_outcomes():
-            return 0
-        overdue = await self._store.unsettled(now() - timedelta(seconds=self._settings.sweep_grace))
-        for question in overdue:
-            log.warning("question ended by the sweeper", question_id=str(question.question_id))
-            await self._bus.publish(expired(question))
-        return len(overdue)
+        """End the questions that are overdue, with what was written of their answers; how many."""
+        due = now() - timedelta(seconds=self._settings.sweep_grace)
+        asked_after = now() - _REMEMBERED + _MARGIN if await self._may_real_ones_come() else None
+        ended = 0
+        for question in await self._store.unsettled(due, asked_after):
+            ended += await self._end(question, due)
+        return ended
+
+    async def _end(self, question: QuestionAsked, due: datetime) -> bool:
+        event = overdue(question)
+        try:
+            event = await self._ends.salvage(event)
+        except TransientError:
+            if question.deadline > due - _REDIS_LIMIT:
+                return False
+        await self._bus.publish(event)
+        log.warning("question ended by the sweeper", question_id=str(question.question_id))
+        return True
+
+    async def _may_real_ones_come(self) -> bool:
+        """Whether outcomes wait to be stored that are so old that ours would count: a real one must not lose to it."""
+        if not await self._has_waiting_outcomes():
+            self._waiting_since = None
+            return False
+        self._waiting_since = self._waiting_since or now()
+        return now() - self._waiting_since < _WAITING_LIMIT
 
     async def _has_waiting_outcomes(self) -> bool:
-        """Whether outcomes failed to be stored and will be tried again: a real one must not lose to ours."""
         try:
             info = await self._bus.js.consumer_info(STORER.stream, STORER.durable)
         except (NatsError, TimeoutError) as error:
             raise TransientError("JetStream is away") from error
-        return bool(info.num_redelivered)
+        return bool(info.num_redelivered or info.num_pending)
 
     async def _sweep_for_ever(self) -> None:
         while True:

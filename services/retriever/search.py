@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from citewire.contracts.evidence import Exclusion, ExplainedHit, Leg, SearchQuery, Segment
@@ -13,7 +13,6 @@ from citewire.contracts.filters import Filter, FilterProblem, check_filter
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.retrieval import RetrievalMode, resolve_rse_params
-from citewire.runtime.bus import seconds_left
 from citewire.runtime.errors import invalid
 from citewire.text.tokenizer import tokenize
 from retriever.candidates import Candidate, Dense, explain, place, put_together
@@ -21,18 +20,16 @@ from retriever.dense import DenseLeg, DenseResult
 from retriever.index.follower import IndexFollower, OpenIndex
 from retriever.index.lexical import LexicalIndex
 from retriever.index.terms import query_weights
+from retriever.legs import LATE, dense_leg, late_rerank_leg, lexical_leg
 from retriever.passages import Hit, Limits, select_segments
 from retriever.register import Register
 from retriever.rerank import Rankings, RerankLeg
 from retriever.runs import choose_runs
 from retriever.similarity import coverage
 from retriever.store.passages import PassageStore
+from retriever.times import Times
 
 UNKNOWN = "unknown knowledge base"
-LATE = "no answer in time"
-# Parts of a search's time after which it goes on without the vectors, and without the reranker.
-DENSE_SHARE = 0.6
-RERANK_SHARE = 0.9
 # Chunks that each leg gives for each query.
 CANDIDATES = 100
 _NOBODY = User(user_id="")
@@ -69,20 +66,6 @@ def failed(kb_id: str, reason: str) -> Found:
     return Found((), (), tuple(Leg(kb_id=kb_id, leg=leg, error=reason) for leg in ("lexical", "dense")), reason)
 
 
-class _Times(NamedTuple):
-    """When, in the event loop's time, a search goes on without a part; None: never."""
-
-    dense: float | None
-    rerank: float | None
-
-    @classmethod
-    def until(cls, deadline: datetime | None) -> "_Times":
-        if deadline is None:
-            return cls(None, None)
-        now, left = asyncio.get_running_loop().time(), seconds_left(deadline)
-        return cls(now + left * DENSE_SHARE, now + left * RERANK_SHARE)
-
-
 class Searcher:
     """Searches with both legs and reads with the store."""
 
@@ -111,7 +94,7 @@ class Searcher:
         opened = await self._open(kb_id)
         if kb is None or opened is None or not kb.is_readable_by(asked.user or _NOBODY):
             return failed(kb_id, UNKNOWN)
-        times = _Times.until(asked.deadline)
+        times = Times.until(asked.deadline)
         documents = await self._matching(kb, opened.uid, asked.filter)
         (lexical, lexical_ms), (dense, dense_ms) = await asyncio.gather(
             self._search_words(opened.index, asked.queries, documents),
@@ -121,8 +104,8 @@ class Searcher:
         rankings, reranked = await self._rerank(kb, asked, rankings, times.rerank)
         segments, excluded = await self._read(kb, opened.uid, asked, rankings)
         legs = (
-            _lexical_leg(kb, len(opened.index), sum(map(len, lexical)), lexical_ms),
-            _dense_leg(kb_id, dense, dense_ms),
+            lexical_leg(kb, len(opened.index), sum(map(len, lexical)), lexical_ms),
+            dense_leg(kb_id, dense, dense_ms),
             *reranked,
         )
         return Found(segments, excluded, legs, explained=explain(rankings) if asked.explain else ())
@@ -174,7 +157,7 @@ class Searcher:
             async with asyncio.timeout_at(until):
                 return await self._reranking.apply(kb, asked.queries, rankings, is_alone=asked.is_alone)
         except TimeoutError:
-            return rankings, (Leg(kb_id=kb.kb_id, leg="rerank", error=LATE),)
+            return rankings, (late_rerank_leg(kb.kb_id),)
 
     async def _rank(
         self,
@@ -220,23 +203,6 @@ def _with_context(query: SearchQuery) -> str:
 
 def _coverage(query: SearchQuery, text: str) -> float:
     return coverage(query_weights(query), set(tokenize(text)))
-
-
-def _lexical_leg(kb: KnowledgeBase, ready: int, hits: int, elapsed_ms: float) -> Leg:
-    return Leg(kb_id=kb.kb_id, leg="lexical", hits=hits, elapsed_ms=elapsed_ms, ready=ready, total=kb.chunks)
-
-
-def _dense_leg(kb_id: str, found: DenseResult, elapsed_ms: float) -> Leg:
-    return Leg(
-        kb_id=kb_id,
-        leg="dense",
-        hits=sum(map(len, found.rankings)),
-        elapsed_ms=elapsed_ms,
-        ready=found.ready,
-        total=found.total,
-        skipped=found.skipped,
-        error=found.error,
-    )
 
 
 def _milliseconds_since(started: float) -> float:

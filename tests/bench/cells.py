@@ -45,7 +45,7 @@ async def measure(layouts: Sequence[str], concurrencies: Sequence[int], question
     cells: list[Cell] = []
     print(HEADER)
     for layout in layouts:
-        async with running_chain(layout) as chain:
+        async with running_chain(LAYOUTS[layout]) as chain:
             for concurrency in concurrencies:
                 cells.append(await _measure_cell(chain, layout, concurrency, questions))
                 print(_row(cells[-1], _floor_of(cells[-1], cells)), flush=True)

@@ -32,7 +32,8 @@ import persister.app
 from bench.floor_messages import about, make_messages, question_id
 from bench.stand_ins import DELTAS, KBS, QUESTION
 from citewire.contracts.knowledge import DEFAULT_POOL
-from citewire.runtime.answer_log import APPEND, CLAIM, LOG_LIFE, OPEN, STORED
+from citewire.runtime.answer_log import LOG_LIFE
+from citewire.runtime.answer_scripts import APPEND, CLAIM, OPEN, STORED
 from citewire.runtime.migrations import migrate
 from citewire.runtime.pipeline import Script
 from citewire.runtime.provision import ANSWERER, AUDITOR, PLANNER, SEARCHER, STORER, ConsumerSpec, provision
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Pool = asyncpg.Pool[asyncpg.Record]
 
 USER = "bench"
+IDENTITY = '{"user_id":"bench","groups":[],"role":"user"}'
 
 
 class Floor:
@@ -110,12 +112,12 @@ class Floor:
         await self._publish(f"qa.v1.segments.found.{question}.{kb_id}", self._messages.results[kb_id], question, kb_id)
 
     async def answer(self, question: str) -> None:
-        epoch, _, _ = await self._script(CLAIM, [_state(question), _log(question)], [LOG_LIFE, USER])
+        await self._script(CLAIM, [_state(question), _log(question)], [question, USER, "0", LOG_LIFE])
         await self._gathering[question].wait()
         del self._gathering[question], self._results[question]
         messages = self._messages
-        await self._append(question, epoch, "0", about(messages.sources.encode(), question).decode())
-        await self._append(question, epoch, "1", *messages.deltas, about(messages.end.encode(), question).decode())
+        await self._append(question, "0", 0, about(messages.sources.encode(), question).decode())
+        await self._append(question, "1", 1, *messages.deltas, about(messages.end.encode(), question).decode())
         await self._publish("qa.v1.interaction.finished.web", messages.outcome, question)
 
     async def take_result(self, message: Msg) -> None:
@@ -129,19 +131,20 @@ class Floor:
         at = datetime.now(UTC)
         deadline = at + timedelta(hours=1)
         kbs = '["finance","contracts","handbook"]'
-        identity = '{"user_id":"bench","groups":[],"role":"user"}'
-        await self._pool.execute(
-            _RECORD_QUESTION, UUID(question), "web", USER, identity, None, kbs, QUESTION, at, deadline
-        )
+        asker = (UUID(question), "web", USER, IDENTITY)
+        await self._pool.execute(_RECORD_QUESTION, *asker, None, kbs, None, QUESTION, at, deadline, "f" * 64)
 
     async def store(self, question: str) -> None:
         now, number = datetime.now(UTC), UUID(question)
-        session = (number, True, USER, "{}", QUESTION, "", number, now, now)
+        session = (number, True, USER, '{"kb_ids":[]}', QUESTION, "", number, now, now)
         record = about(self._messages.record.encode(), question).decode()
         citations = ([1], [KBS[0]], [number], [3], ["[]"])
         text = "x" * sum(map(len, self._messages.deltas))
-        await self._pool.execute(_STORE_OUTCOME, *session, "finished", QUESTION, text, record, *citations)
-        await self._script(STORED, [_state(question), _log(question)], ["stored {}", _channel(question)])
+        outcome = ("finished", QUESTION, text, record, *citations, "web", IDENTITY, now)
+        await self._pool.execute(_STORE_OUTCOME, *session, *outcome)
+        await self._script(
+            STORED, [_state(question), _log(question)], ['stored {"status":"finished"}', _channel(question)]
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The gateway, as a bare ASGI application."""
@@ -150,7 +153,7 @@ class Floor:
         while (await receive()).get("more_body"):
             pass
         question = str(uuid7())
-        await self._script(OPEN, [_state(question)], [USER, "", LOG_LIFE])
+        await self._script(OPEN, [_state(question)], [USER, "f", "0", "", LOG_LIFE])
         await self._publish("qa.v1.question.asked.web", self._messages.question, question)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         async for body in self._read(question):
@@ -173,8 +176,8 @@ class Floor:
         del self._news[channel]
         await self._pubsub.unsubscribe(channel)
 
-    async def _append(self, question: str, epoch: int, is_end: str, *entries: str) -> None:
-        values = [str(epoch), is_end, LOG_LIFE, _channel(question), *entries]
+    async def _append(self, question: str, is_end: str, after: int, *entries: str) -> None:
+        values = [question, is_end, after, LOG_LIFE, _channel(question), *entries]
         await self._script(APPEND, [_state(question), _log(question)], values)
 
     async def _script(self, script: Script, keys: list[str], values: list[Any]) -> Any:

@@ -13,7 +13,7 @@ from citewire.contracts.sessions import InteractionStatus, SessionParams, Sessio
 from citewire.runtime.answer_log import encode_delta, encode_entry
 from generator.citations.collect import collect_citations
 from generator.evidence import Budget, build_evidence, collect_legs, judge_quality
-from generator.outcome import done_frame, finished_interaction
+from generator.outcome import Ending, done_frame, finished_interaction
 from generator.settings import Settings
 
 _ID = UUID("0198a5a0-0000-7000-8000-000000000000")
@@ -70,7 +70,7 @@ def make_messages() -> Messages:
     text = "".join(PIECES)
     timings = {"planning": 1.5, "retrieval": 1.5, "generation": 1.5, "total": 4.5}
     cited = collect_citations(text, (), frame.sources)
-    done = done_frame(plan, frame, InteractionStatus.FINISHED, cited, timings)
+    done = done_frame(plan, frame, Ending(InteractionStatus.FINISHED), cited, timings)
     outcome = finished_interaction(plan, frame, text, done, now())
     return Messages(
         question=asked.model_dump_json().encode(),

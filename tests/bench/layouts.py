@@ -39,22 +39,24 @@ LAYOUTS: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Chain:
-    """A running chain: where to ask, with which key, and whose CPU time counts."""
+    """A running chain: where to ask, with which key, whose CPU time counts, where its answers and records are."""
 
     port: int
     key: str
     groups: Groups
+    redis_url: str
+    postgres_url: str
 
 
 @contextlib.asynccontextmanager
-async def running_chain(layout: str) -> AsyncGenerator[Chain]:
-    """Start servers and processes of a layout; all end with the block."""
+async def running_chain(commands: Mapping[str, Sequence[str]]) -> AsyncGenerator[Chain]:
+    """Start servers and the processes of a layout; all end with the block."""
     with tempfile.TemporaryDirectory(prefix="citewire-bench-") as folder, _servers(Path(folder)) as urls:
         key = new_secret()
         await _fill_buckets(urls.nats, key)
         port = _free_port()
-        with _processes(LAYOUTS[layout], _environment(urls, port)) as processes:
-            yield Chain(port, key, processes | _server_processes())
+        with _processes(commands, urls, _environment(urls, port)) as processes:
+            yield Chain(port, key, processes | _server_processes(), urls.redis, urls.postgres)
 
 
 @contextlib.contextmanager
@@ -82,21 +84,26 @@ async def _fill_buckets(url: str, key: str) -> None:
 
 def _environment(urls: ServerUrls, port: int) -> dict[str, str]:
     return os.environ | {
-        "CITEWIRE_NATS_URL": urls.nats,
         "CITEWIRE_REDIS_URL": urls.redis,
         "CITEWIRE_POSTGRES_URL": urls.postgres,
         "CITEWIRE_GATEWAY_PORT": str(port),
+        # All questions are one user's.
+        "CITEWIRE_GATEWAY_QUESTIONS_PER_MINUTE": "0",
+        "CITEWIRE_GATEWAY_RUNNING_PER_USER": "0",
         "CITEWIRE_LOG_LEVEL": "warning",
     }
 
 
 @contextlib.contextmanager
 def _processes(
-    commands: Mapping[str, Sequence[str]], environment: dict[str, str]
+    commands: Mapping[str, Sequence[str]], urls: ServerUrls, environment: dict[str, str]
 ) -> Iterator[dict[str, list[psutil.Process]]]:
     """Start processes of our own and wait until each says that it takes work."""
     with contextlib.ExitStack() as stack:
-        started = {name: _start(command, environment, stack) for name, command in commands.items()}
+        started = {
+            name: _start(command, environment | {"CITEWIRE_NATS_URL": urls.nats_of(name)}, stack)
+            for name, command in commands.items()
+        }
         for name, process in started.items():
             if process.stdout is None or process.stdout.readline() != "ready\n":
                 raise SystemExit(f"{name} did not start")

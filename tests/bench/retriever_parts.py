@@ -14,6 +14,7 @@ from pgvector.asyncpg import register_vector
 from bench.cpu import cpu_seconds
 from citewire.contracts.knowledge import KnowledgeBase, NewKnowledgeBase
 from citewire.contracts.streams import KB_BUCKET
+from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from citewire.runtime.migrations import migrate
 from citewire.runtime.provision import provision
@@ -79,7 +80,7 @@ async def running_parts() -> AsyncGenerator[Parts]:
         await migrate(urls.postgres, "knowledge", MIGRATIONS)
         async with (
             open_database(urls.postgres, register_vector, _SESSION_SETTINGS) as database,
-            watch(js, KB_BUCKET, KnowledgeBase) as entries,
+            watch(Bus(client, js), KB_BUCKET, KnowledgeBase) as entries,
             Worker(300) as reader,
             Worker(300) as tokeniser,
             open_embedders({}, Path(name)) as embedders,

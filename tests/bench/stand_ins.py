@@ -1,7 +1,7 @@
 """Work that costs nothing, in place of searching and of a model: what is left is the chain itself."""
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from uuid import NAMESPACE_OID, uuid5
 
 from citewire.contracts.events import RetrievalPlanned, RetrievalRequested, SegmentsFound
@@ -22,7 +22,11 @@ PIECES = (*(f"piece {number:03d} of a text " for number in range(1, DELTAS)), "a
 class FixedWriter:
     """The generator's text: always the same pieces, all at once."""
 
-    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]) -> AsyncIterator[str]:
+    can_resume = True
+
+    async def write(
+        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
+    ) -> AsyncGenerator[str]:
         """All pieces."""
         for piece in PIECES:
             yield piece

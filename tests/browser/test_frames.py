@@ -1,5 +1,6 @@
 """The page with frames that a real answer seldom has: hostile, broken, cut off."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -258,6 +259,29 @@ def test_a_refused_question_goes_back_into_the_box(page: Page) -> None:
 
     expect(page.locator("#problem")).to_have_text("Too many questions Try again in 7 seconds.")
     expect(page.locator("#question")).to_have_value("Anything?")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "told"),
+    [
+        (429, "too-many-questions", "You are asking faster than allowed. Try again in 7 seconds."),
+        (
+            429,
+            "too-many-running",
+            "Too many of your questions are being answered at the same time. Try again in 7 seconds.",
+        ),
+        (503, "overloaded", "The server is busy and did not take the question. Try again in 7 seconds."),
+    ],
+)
+def test_j02_a_limit_is_told_in_the_words_of_the_page(page: Page, status: int, kind: str, told: str) -> None:
+    problem = json.dumps({"type": kind, "title": "Refused", "status": status, "retry_after": 7})
+    headers = {"Content-Type": "application/problem+json", "Retry-After": "7"}
+    page.route("**/v1/questions", lambda route: route.fulfill(status=status, headers=headers, body=problem))
+
+    page.locator("#question").fill("Anything?")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#problem")).to_have_text(told)
 
 
 def test_a_failed_answer_can_be_asked_again(page: Page) -> None:

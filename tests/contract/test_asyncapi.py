@@ -64,3 +64,11 @@ def test_a_request_has_its_channel_and_its_two_kinds_of_reply(request_class: Any
     assert resolve(operation["channel"]["$ref"])["address"] == request_class.subject
     replies = resolve(operation["reply"]["channel"]["$ref"])["messages"]
     assert set(replies) == {request_class.reply.__name__, "Refused"}
+
+
+def test_it_says_how_an_answer_is_stopped() -> None:
+    channel = DOCUMENT["channels"]["StopAnswer"]
+
+    assert channel["address"] == "qa.v1.answer.stop.{asker}.{question_id}"
+    assert set(channel["parameters"]) == {"asker", "question_id"}
+    assert resolve(DOCUMENT["operations"]["publishStopAnswer"]["channel"]["$ref"]) == channel

@@ -325,6 +325,7 @@ def test_all_settings_are_kept_and_read_back(admin: httpx.Client) -> None:
             "rse_params": "precision",
             "dense_weight": 0.2,
             "cross_script_dense_weight": 0.9,
+            "time_limit": 2.5,
         },
         "embedder": "none",
         "reranker": "",

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import nats
 import pytest
 from nats.aio.client import Client
@@ -22,6 +24,15 @@ async def other_service(stack: Stack) -> Any:
     await client.close()
 
 
+@pytest.fixture
+def secret(admin: httpx.Client) -> Iterator[str]:
+    """A knowledge base that nobody but administrators may read."""
+    kb = {"kb_id": "board", "title": "Board", "embedder": "none", "access": {"everyone": False}}
+    admin.post("/v1/kbs", json=kb).raise_for_status()
+    yield "board"
+    admin.delete("/v1/kbs/board").raise_for_status()
+
+
 def question(asker: str, **fields: Any) -> dict[str, Any]:
     return {
         "question_id": str(uuid4()),
@@ -33,11 +44,12 @@ def question(asker: str, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-async def publish(client: Client, event: dict[str, Any]) -> None:
+async def publish(client: Client, event: dict[str, Any], message_id: str = "") -> None:
+    """Publish a question; another message id is that of a message beyond the window of duplicates."""
     await client.jetstream().publish(
         f"qa.v1.question.asked.{event['asker']}",
         json.dumps(event).encode(),
-        headers={"Nats-Msg-Id": event["question_id"]},
+        headers={"Nats-Msg-Id": message_id or event["question_id"]},
         timeout=5,
     )
 
@@ -73,6 +85,56 @@ async def test_b06_the_same_question_id_twice_is_one_run(other_service: Client) 
 
     with pytest.raises(nats.errors.TimeoutError):
         await outcomes.next_msg(timeout=1)
+
+
+async def test_b06_a_question_asked_again_after_its_end_is_told_again_and_not_run_again(other_service: Client) -> None:
+    outcomes = await other_service.subscribe("qa.v1.interaction.finished.again")
+    event = question("again")
+
+    await publish(other_service, event)
+    first = json.loads((await outcomes.next_msg(timeout=20)).data)
+    await publish(other_service, event, f"{event['question_id']}-again")
+    second = json.loads((await outcomes.next_msg(timeout=20)).data)
+
+    assert second["interaction"] == first["interaction"]
+
+
+async def test_b06_another_question_under_a_used_id_is_a_conflict(other_service: Client) -> None:
+    outcomes = await other_service.subscribe("qa.v1.interaction.finished.reuse")
+    rejections = await other_service.subscribe("qa.v1.question.rejected.reuse")
+    event = question("reuse")
+
+    await publish(other_service, event)
+    await outcomes.next_msg(timeout=20)
+    await publish(other_service, event | {"question": "Who leads Heron?"}, f"{event['question_id']}-other")
+    rejection = json.loads((await rejections.next_msg(timeout=20)).data)
+
+    assert rejection["problem"]["status"] == 409
+
+
+async def test_b06_a_message_without_a_user_is_rejected_with_that_field(other_service: Client) -> None:
+    rejections = await other_service.subscribe("qa.v1.question.rejected.nobody")
+    event = question("nobody")
+    del event["user"]
+
+    await publish(other_service, event)
+    rejection = json.loads((await rejections.next_msg(timeout=20)).data)
+
+    assert rejection["question_id"] == event["question_id"]
+    assert [error["field"] for error in rejection["problem"]["errors"]] == ["user"]
+
+
+async def test_b06_a_forged_administrator_may_not_ask_what_its_service_may_not(
+    other_service: Client, secret: str
+) -> None:
+    rejections = await other_service.subscribe("qa.v1.question.rejected.forger")
+    root = {"user_id": "admin", "role": "administrator"}
+
+    await publish(other_service, question("forger", user=root, kb_ids=[secret]))
+    rejection = json.loads((await rejections.next_msg(timeout=20)).data)
+
+    assert rejection["problem"]["status"] == 404
+    assert rejection["user"]["user_id"] == "service:forger"
 
 
 async def until_kept(js: JetStreamContext, messages: int) -> None:

@@ -131,11 +131,13 @@ def test_g01_a_nul_in_a_question_is_dropped_and_the_rest_stored(user: httpx.Clie
     assert user.get(f"/v1/questions/{answer.question_id}").json()["user_input"]["content"] == "trip booking"
 
 
-def test_the_stream_says_that_it_must_not_be_buffered(user: httpx.Client) -> None:
-    with user.stream("POST", "/v1/questions", json={"question": BOOKING}) as response:
+def test_a01_the_stream_says_that_it_must_not_be_buffered_or_compressed(user: httpx.Client) -> None:
+    accepted = {"Accept-Encoding": "gzip, br"}
+    with user.stream("POST", "/v1/questions", json={"question": BOOKING}, headers=accepted) as response:
         headers = response.headers
         read_frames(response)
 
+    assert "Content-Encoding" not in headers
     assert headers["Cache-Control"] == "no-cache, no-transform"
     assert headers["X-Accel-Buffering"] == "no"
     assert headers["Content-Type"] == "text/event-stream; charset=utf-8"

@@ -15,8 +15,8 @@ from citewire.contracts.requests import Done, GetInteraction, Refused, RemoveKno
 from citewire.contracts.streams import PLANS, QUESTIONS
 from citewire.runtime import bus as runtime_bus
 from citewire.runtime.bus import PUBLISH_TRIES, Bus, seconds_left
-from citewire.runtime.errors import Refusal, TransientError, not_found
-from citewire.runtime.service import Responder, respond
+from citewire.runtime.errors import PermanentError, Refusal, TransientError, not_found
+from citewire.runtime.service import Responder, fitting, respond
 
 
 class LosesAcks:
@@ -157,6 +157,28 @@ async def test_an_unreadable_request_is_refused_with_422(bus: Bus) -> None:
     reply = await respond(Responder(RemoveKnowledgeBase, remove), message)
 
     assert Refused.model_validate_json(reply).problem.status == 422
+
+
+def test_a_reply_that_is_no_larger_than_a_message_is_left_alone() -> None:
+    assert fitting(b"x" * 100, limit=100) == b"x" * 100
+
+
+def test_a_reply_larger_than_a_message_becomes_a_problem() -> None:
+    reply = fitting(b"x" * 101, limit=100)
+
+    assert Refused.model_validate_json(reply).problem.status == 413
+
+
+async def test_an_event_larger_than_a_message_can_never_be_published(bus: Bus) -> None:
+    with pytest.raises(PermanentError):
+        await bus.publish(planned("Why?" * bus.max_payload))
+
+
+async def test_a_request_larger_than_a_message_is_413(bus: Bus) -> None:
+    with pytest.raises(Refusal) as refusal:
+        await bus.ask(GetInteraction(question_id=uuid4(), user_id="u" * bus.max_payload))
+
+    assert refusal.value.problem.status == 413
 
 
 async def test_asking_when_nobody_answers_fails_for_now(bus: Bus) -> None:

@@ -60,7 +60,7 @@ async def named(stage: Stage, file_name: str) -> Document | None:
 
 
 async def revision(stage: Stage) -> int:
-    async with watch(stage.bus.js, KB_BUCKET, KnowledgeBase) as register:
+    async with watch(stage.bus, KB_BUCKET, KnowledgeBase) as register:
         return register.entries["kb"].revision
 
 

@@ -1,7 +1,9 @@
 """The local stack's servers: started for real, stopped, killed, and started again."""
 
+import asyncio
 import contextlib
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ import psutil
 import pytest
 from redis.asyncio import Redis
 
+from citewire.runtime.settings import ROLES
 from embedded.binaries import nats_binary
 from embedded.errors import EmbeddedError
 from embedded.servers import EmbeddedServers, ServerUrls
@@ -147,6 +150,53 @@ async def test_postgres_is_closed_to_whoever_lacks_the_password(urls: ServerUrls
 
     with pytest.raises(asyncpg.InvalidPasswordError):
         await asyncpg.connect(host="127.0.0.1", port=port, user="citewire", password="guess", database="citewire")
+
+
+async def test_nats_is_closed_to_whoever_lacks_a_password(urls: ServerUrls) -> None:
+    server = urlsplit(urls.nats)
+    reader, writer = await asyncio.open_connection(server.hostname, server.port)
+
+    writer.write(b"CONNECT {}\r\nPING\r\n")
+    replies = await reader.read()
+    writer.close()
+
+    assert b"Authorization Violation" in replies
+
+
+def test_the_passwords_of_nats_are_kept_for_their_owner_alone(data_dir: Path) -> None:
+    with start(data_dir) as first:
+        mode = (data_dir / "nats" / "passwords").stat().st_mode
+    with start(data_dir) as second:
+        kept = {user: urlsplit(url).password for user, url in second.nats_by_user.items()}
+
+    assert stat.filemode(mode) == "-rw-------"
+    assert kept == {user: urlsplit(url).password for user, url in first.nats_by_user.items()}
+    assert len(set(kept.values())) == len(kept) > len(ROLES)
+
+
+def test_only_nats_itself_finds_all_its_passwords_in_its_environment(data_dir: Path) -> None:
+    before = children()
+
+    with start(data_dir) as urls:
+        password = urlsplit(urls.nats).password
+        knowing = {process.name() for process in children() - before if password in process.environ().values()}
+
+    assert knowing == {"nats-server"}
+
+
+async def test_a_service_that_is_added_to_the_file_of_services_may_connect_after_the_next_start(data_dir: Path) -> None:
+    with start(data_dir):
+        services = data_dir / "nats" / "services.conf"
+        shop = services.read_text(encoding="utf-8")
+    billing = shop.replace("shop", "billing").replace("SHOP", "BILLING")
+    services.write_text(f"{shop}\n{billing}", encoding="utf-8")
+
+    with start(data_dir) as urls:
+        client = await nats.connect(urls.nats_by_user["billing"])
+        answered = client.is_connected
+        await client.close()
+
+    assert answered
 
 
 def test_the_servers_listen_on_the_loopback_interface_only(data_dir: Path) -> None:
@@ -282,7 +332,7 @@ def test_a_port_that_somebody_else_takes_first_is_replaced(tmp_path: Path) -> No
     with without(tmp_path, "redis_url", "postgres_url", embedded_nats_binary=binary) as urls:
         port = urlsplit(urls.nats).port
 
-    assert f'"port": {port}' in (tmp_path / "nats" / "nats.conf").read_text(encoding="utf-8")
+    assert f"connections on 127.0.0.1:{port}" in (tmp_path / "logs" / "nats.log").read_text(encoding="utf-8")
     assert (tmp_path / "logs" / "nats.log.1").read_text(encoding="utf-8") == "Address already in use\n"
 
 

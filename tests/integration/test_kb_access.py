@@ -75,7 +75,7 @@ async def status(stage: Stage, request: Request[Any]) -> int:
 
 
 async def registered(stage: Stage) -> KnowledgeBase:
-    async with watch(stage.bus.js, KB_BUCKET, KnowledgeBase) as register:
+    async with watch(stage.bus, KB_BUCKET, KnowledgeBase) as register:
         return register.entries["kb"]
 
 

@@ -17,7 +17,7 @@ from waiting import until_found
 CONVERSATION_ROWS = """
 insert into conversations.sessions values (gen_random_uuid(), 'u', 'title', '{}', '', now(), now());
 insert into conversations.interactions
-    select gen_random_uuid(), session_id, 'u', now(), 'finished', 'question', 'answer', '{}'
+    select gen_random_uuid(), session_id, 'u', now(), 'finished', 'question', 'answer', '{}', now(), 1
     from conversations.sessions;
 insert into conversations.citations
     select question_id, 1, 'kb', gen_random_uuid(), null, '[]' from conversations.interactions;
@@ -177,6 +177,33 @@ async def test_forward_works_again_after_rolling_back(
     await owner.migrate(database)
 
     assert await counts_of(connection, owner) == dict.fromkeys(owner.tables, 0)
+
+
+UNORDERED_ROWS = """
+insert into conversations.sessions values (gen_random_uuid(), 'u', 'title', '{}', '', now(), now());
+insert into conversations.interactions
+    (question_id, session_id, user_id, asked_at, status, question, answer, record)
+    select gen_random_uuid(), session_id, 'u', now() - n * interval '1 minute', 'finished', n::text, 'answer', '{}'
+    from conversations.sessions, generate_series(1, 3) as n;
+insert into conversations.questions
+    select question_id, 'web', 'u', '{}', session_id, '[]', question, asked_at, asked_at
+    from conversations.interactions where question <> '2';
+"""
+
+
+async def test_conversations_from_before_there_was_an_order_get_that_of_their_times(
+    database: str, connection: "asyncpg.Connection[asyncpg.Record]", tmp_path: Path
+) -> None:
+    first = "0001_conversations.sql"
+    (tmp_path / first).write_text((persister.app.MIGRATIONS / first).read_text(encoding="utf-8"), encoding="utf-8")
+    await migrate(database, "conversations", tmp_path)
+    await connection.execute(UNORDERED_ROWS)
+
+    await migrate(database, "conversations", persister.app.MIGRATIONS)
+
+    rows = await connection.fetch("select question from conversations.interactions order by sequence")
+    assert [row["question"] for row in rows] == ["3", "2", "1"]
+    assert await is_true(connection, "select bool_and(is_settled) and count(*) = 3 from conversations.questions")
 
 
 async def test_a_migrator_that_is_killed_leaves_no_lock(

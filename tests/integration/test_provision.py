@@ -28,7 +28,7 @@ from citewire.runtime.provision import (
     ConsumerSpec,
     provision,
 )
-from own_nats import OwnNats
+from restartable import restartable_nats
 
 
 async def settings_of(js: JetStreamContext) -> dict[str, object]:
@@ -57,15 +57,13 @@ async def test_a_second_time_changes_nothing(bus: Bus) -> None:
 
 
 async def test_several_processes_may_do_it_at_once_on_a_new_server(tmp_path: Path) -> None:
-    server = OwnNats(tmp_path)
-    server.start()
-    clients = [await nats.connect(server.url) for _ in range(5)]
+    with restartable_nats(tmp_path) as server:
+        clients = [await nats.connect(server.url) for _ in range(5)]
 
-    await asyncio.gather(*(provision(client.jetstream(), max_replicas=1) for client in clients))
+        await asyncio.gather(*(provision(client.jetstream(), max_replicas=1) for client in clients))
 
-    assert len(await settings_of(clients[0].jetstream())) == len(STREAMS) + len(CONSUMERS)
-    await asyncio.gather(*(client.close() for client in clients))
-    server.kill()
+        assert len(await settings_of(clients[0].jetstream())) == len(STREAMS) + len(CONSUMERS)
+        await asyncio.gather(*(client.close() for client in clients))
 
 
 async def test_a_changed_stream_setting_is_applied(bus: Bus) -> None:
@@ -99,4 +97,4 @@ async def test_the_server_never_parks_a_message_by_itself(bus: Bus, spec: Consum
 
     assert config.max_deliver == -1
     assert spec.max_deliver > 1
-    assert spec.ack_wait >= timedelta(seconds=20)
+    assert spec.ack_wait >= timedelta(seconds=15)

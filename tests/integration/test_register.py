@@ -32,7 +32,7 @@ class ScriptedKbs(KbStore):
 async def registry(bus: Bus) -> AsyncGenerator[Registry[KnowledgeBase]]:
     name = f"test-{uuid4().hex}"
     await bus.js.create_key_value(KeyValueConfig(bucket=name, history=1))
-    async with watch(bus.js, name, KnowledgeBase) as registry:
+    async with watch(bus, name, KnowledgeBase) as registry:
         yield registry
     await bus.js.delete_key_value(name)
 

@@ -26,22 +26,22 @@ def entry(text: str) -> FieldError:
 
 
 async def test_an_empty_bucket_is_complete_at_once(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         assert dict(registry.entries) == {}
 
 
 async def test_all_entries_are_there_when_the_block_begins(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         for number in range(50):
             await registry.put(str(number), entry(str(number)))
         await registry.remove("0")
 
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         assert dict(registry.entries) == {str(number): entry(str(number)) for number in range(1, 50)}
 
 
 async def test_a_change_shows_in_every_mirror(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as one, watch(bus.js, bucket, FieldError) as other:
+    async with watch(bus, bucket, FieldError) as one, watch(bus, bucket, FieldError) as other:
         await one.put("a", entry("first"))
         await other.wait_for("a", present=True)
         await one.put("a", entry("second"))
@@ -52,7 +52,7 @@ async def test_a_change_shows_in_every_mirror(bus: Bus, bucket: str) -> None:
 
 
 async def test_a_mirror_is_waited_for_until_it_shows_what_is_looked_for(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as one, watch(bus.js, bucket, FieldError) as other:
+    async with watch(bus, bucket, FieldError) as one, watch(bus, bucket, FieldError) as other:
         waiting = asyncio.create_task(other.wait_until(lambda entries: entries.get("a") == entry("second")))
         await one.put("a", entry("first"))
         await one.put("a", entry("second"))
@@ -63,7 +63,7 @@ async def test_a_mirror_is_waited_for_until_it_shows_what_is_looked_for(bus: Bus
 
 
 async def test_a_removed_entry_leaves_every_mirror(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as one, watch(bus.js, bucket, FieldError) as other:
+    async with watch(bus, bucket, FieldError) as one, watch(bus, bucket, FieldError) as other:
         await one.put("a", entry("x"))
         await other.wait_for("a", present=True)
 
@@ -74,7 +74,7 @@ async def test_a_removed_entry_leaves_every_mirror(bus: Bus, bucket: str) -> Non
 
 
 async def test_a_removed_entry_can_come_back(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         await registry.put("a", entry("x"))
         await registry.remove("a")
         await registry.put("a", entry("y"))
@@ -84,7 +84,7 @@ async def test_a_removed_entry_can_come_back(bus: Bus, bucket: str) -> None:
 
 
 async def test_reading_goes_past_the_mirror(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         await (await bus.js.key_value(bucket)).put("a", entry("x").model_dump_json().encode())
 
         assert await registry.read("a") == entry("x")
@@ -92,7 +92,7 @@ async def test_reading_goes_past_the_mirror(bus: Bus, bucket: str) -> None:
 
 
 async def test_reading_a_removed_entry_finds_nothing(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         await registry.put("a", entry("x"))
         await registry.remove("a")
 
@@ -102,7 +102,7 @@ async def test_reading_a_removed_entry_finds_nothing(bus: Bus, bucket: str) -> N
 async def test_an_unreadable_entry_hides_no_other(bus: Bus, bucket: str) -> None:
     await (await bus.js.key_value(bucket)).put("bad", b"{bad json")
 
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         await registry.put("good", entry("x"))
         await registry.wait_for("good", present=True)
 
@@ -111,13 +111,13 @@ async def test_an_unreadable_entry_hides_no_other(bus: Bus, bucket: str) -> None
 
 
 async def test_waiting_for_what_does_not_come_ends(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         with pytest.raises(TimeoutError):
             await registry.wait_for("a", present=True, timeout=0.05)
 
 
 async def test_many_may_wait_for_the_same_entry(bus: Bus, bucket: str) -> None:
-    async with watch(bus.js, bucket, FieldError) as registry:
+    async with watch(bus, bucket, FieldError) as registry:
         waiting = [asyncio.create_task(registry.wait_for("a", present=True, timeout=10)) for _ in range(10)]
         await registry.put("a", entry("x"))
 

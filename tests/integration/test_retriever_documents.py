@@ -258,7 +258,7 @@ async def test_the_register_counts_documents_and_chunks(stage: Stage) -> None:
     document = await stage.add("b.txt", b"The museum is closed on Monday.")
     await stage.remove(document)
 
-    async with watch(stage.bus.js, KB_BUCKET, KnowledgeBase) as register:
+    async with watch(stage.bus, KB_BUCKET, KnowledgeBase) as register:
         kb = register.entries["kb"]
 
     assert (kb.documents, kb.chunks, kb.revision) == (1, 1, 3)
@@ -267,12 +267,12 @@ async def test_the_register_counts_documents_and_chunks(stage: Stage) -> None:
 async def test_the_register_is_repaired_at_start(bus: Bus) -> None:
     async with running_retriever() as stage:
         await stage.create_kb()
-    async with watch(bus.js, KB_BUCKET, KnowledgeBase) as register:
+    async with watch(bus, KB_BUCKET, KnowledgeBase) as register:
         stale = register.entries["kb"].model_copy(update={"kb_id": "ghost"})
         await register.put("ghost", stale)
         await register.remove("kb")
 
-    async with running_retriever(), watch(bus.js, KB_BUCKET, KnowledgeBase) as register:
+    async with running_retriever(), watch(bus, KB_BUCKET, KnowledgeBase) as register:
         assert list(register.entries) == ["kb"]
 
 

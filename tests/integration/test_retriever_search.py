@@ -1,5 +1,6 @@
 """What a search finds, and that an index can only ever miss, never bring back."""
 
+import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncGenerator, Callable
@@ -22,7 +23,7 @@ from citewire.runtime.errors import Refusal
 from citewire.runtime.registry import watch
 from embedded.servers import ServerUrls
 from retriever.contents import NewChunk, NewVersion
-from retriever.dense import DenseLeg
+from retriever.dense import DenseLeg, DenseResult
 from retriever.embedding.embedders import Embedders
 from retriever.handlers.searches import Finder
 from retriever.index.follower import IndexFollower
@@ -180,15 +181,15 @@ class Parts:
 
 
 @contextlib.asynccontextmanager
-async def parts(bus: Bus, database: str, folder: Path) -> AsyncGenerator[Parts]:
+async def parts(bus: Bus, database: str, folder: Path, dense: DenseLeg | None = None) -> AsyncGenerator[Parts]:
     async with (
         open_database(database) as opened,
-        watch(bus.js, KB_BUCKET, KnowledgeBase) as entries,
+        watch(bus, KB_BUCKET, KnowledgeBase) as entries,
         Worker(reading_limit=30) as worker,
     ):
         kbs, versions = KbStore(opened), VersionStore(opened)
         indexes = IndexFollower(kbs, versions, worker, folder, header_boost=2.0)
-        passages, dense = PassageStore(opened), DenseLeg(VectorStore(opened), Embedders({}))
+        passages, dense = PassageStore(opened), dense or DenseLeg(VectorStore(opened), Embedders({}))
         reranking = RerankLeg(Rerankers({}), passages)
         searcher = Searcher(Register(entries, kbs), indexes, dense, reranking, passages, 80_000)
         yield Parts(DocumentStore(opened), versions, indexes, searcher)
@@ -349,3 +350,30 @@ async def test_b15_a_search_that_was_given_up_says_so(bus: Bus, database: str, t
     found = SegmentsFound.model_validate_json((await answers.next_msg(timeout=5)).data)
     assert (found.question_id, found.error) == (event.question_id, "Postgres is away")
     assert found.legs[0].error == "Postgres is away"
+
+
+class NeverAnswers(DenseLeg):
+    """A dense leg whose embedder hangs."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def search(self, *_: object) -> DenseResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_b15_vectors_that_do_not_come_in_time_leave_what_the_words_found(
+    bus: Bus, database: str, tmp_path: Path
+) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        await stage.add("price.txt", b"The ticket costs ten francs.")
+    answers = await bus.client.subscribe(f"{SegmentsFound.subject}.>")
+
+    async with parts(bus, database, tmp_path / "0" / "lexical", NeverAnswers()) as retriever:
+        await Finder(bus, retriever.searcher).search_kb(request("kb", seconds=2))
+
+    found = SegmentsFound.model_validate_json((await answers.next_msg(timeout=5)).data)
+    assert [segment.text for segment in found.segments] == ["The ticket costs ten francs."]
+    assert [(leg.leg, leg.error) for leg in found.legs] == [("lexical", None), ("dense", "no answer in time")]

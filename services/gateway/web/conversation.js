@@ -184,7 +184,8 @@ export class Conversation {
   }
 
   #refused(run, { problem, status }) {
-    if (status !== 0) this.#unheard = null;
+    // After a 503 it may have been accepted all the same: asked again with its key, it is still one question.
+    if (status !== 0 && status !== 503) this.#unheard = null;
     if (run.id !== null) {
       run.turn.fail(problem);
       return;

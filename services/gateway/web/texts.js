@@ -122,6 +122,22 @@ const en = {
   removeNamed: "Remove “{title}”",
   error: "{message}",
   errorRetry: { one: "{message} Try again in {n} second.", other: "{message} Try again in {n} seconds." },
+  errorTooManyQuestions: {
+    one: "You are asking faster than allowed. Try again in {n} second.",
+    other: "You are asking faster than allowed. Try again in {n} seconds.",
+  },
+  errorTooManyRunning: {
+    one: "Too many of your questions are being answered at the same time. Try again in {n} second.",
+    other: "Too many of your questions are being answered at the same time. Try again in {n} seconds.",
+  },
+  errorOverloaded: {
+    one: "The server is busy and did not take the question. Try again in {n} second.",
+    other: "The server is busy and did not take the question. Try again in {n} seconds.",
+  },
+  errorUnavailable: {
+    one: "A part of the server is not available. Try again in {n} second.",
+    other: "A part of the server is not available. Try again in {n} seconds.",
+  },
   errorNetwork: "The server cannot be reached. Please try again.",
   errorUnknown: "Something went wrong.",
   errorNotFound: "This conversation does not exist, or is not yours.",
@@ -249,6 +265,10 @@ const zh = {
   removeNamed: "移除“{title}”",
   error: "{message}",
   errorRetry: { other: "{message} 请在 {n} 秒后重试。" },
+  errorTooManyQuestions: { other: "提问太频繁，请在 {n} 秒后重试。" },
+  errorTooManyRunning: { other: "您正在回答中的问题太多，请在 {n} 秒后重试。" },
+  errorOverloaded: { other: "服务器繁忙，问题未被接受，请在 {n} 秒后重试。" },
+  errorUnavailable: { other: "服务器的一部分暂时不可用，请在 {n} 秒后重试。" },
   errorNetwork: "无法连接服务器，请重试。",
   errorUnknown: "出了点问题。",
   errorNotFound: "对话不存在，或不属于您。",

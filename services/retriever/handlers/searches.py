@@ -7,8 +7,10 @@ from citewire.contracts.events import RetrievalRequested, SegmentsFound
 from citewire.contracts.evidence import SearchQuery
 from citewire.contracts.requests import Search, SearchReply
 from citewire.runtime.bus import Bus, seconds_left
-from citewire.runtime.errors import Refusal, not_found
-from retriever.search import LATE, UNKNOWN, Asked, Found, Searcher, failed
+from citewire.runtime.delivery import RETRY_DELAYS, RETRY_JITTER, delivery_count
+from citewire.runtime.errors import Refusal, TransientError, not_found
+from retriever.legs import LATE
+from retriever.search import UNKNOWN, Asked, Found, Searcher, failed
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Finder:
                 found = await self._search(event.kb_id, asked)
         except TimeoutError:
             found = failed(event.kb_id, LATE)
+        except TransientError as error:
+            if _has_another_try(event, error):
+                raise
+            found = failed(event.kb_id, str(error))
         await self.bus.publish(_segments_found(event, found))
 
     async def give_up(self, event: RetrievalRequested, reason: str) -> None:
@@ -68,6 +74,12 @@ class Finder:
         except Refusal as refusal:
             # The schema changed after the question was accepted.
             return failed(kb_id, str(refusal))
+
+
+def _has_another_try(event: RetrievalRequested, error: TransientError) -> bool:
+    """Whether the next delivery of a request comes before its deadline."""
+    delay = max(error.retry_after, RETRY_DELAYS[min(delivery_count.get(), len(RETRY_DELAYS)) - 1])
+    return seconds_left(event.deadline) > delay * (1 + RETRY_JITTER)
 
 
 def _segments_found(event: RetrievalRequested, found: Found) -> SegmentsFound:

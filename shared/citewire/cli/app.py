@@ -19,8 +19,8 @@ def main() -> None:
 
 
 def _run_client() -> None:
+    from citewire.cli import dead_letters, kb, key  # noqa: PLC0415
     from citewire.cli import eval as evaluation  # noqa: PLC0415 - see above
-    from citewire.cli import kb, key  # noqa: PLC0415
     from citewire.cli.ask import ask  # noqa: PLC0415
     from citewire.cli.search import search  # noqa: PLC0415
 
@@ -35,6 +35,7 @@ def _run_client() -> None:
     app.add_typer(kb.app, name="kb")
     app.add_typer(key.app, name="key")
     app.add_typer(evaluation.app, name="eval")
+    app.add_typer(dead_letters.app, name="dead-letters")
     for command in entry_points(group="citewire.commands"):
         app.command(command.name)(command.load())
     app(prog_name="citewire")

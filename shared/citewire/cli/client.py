@@ -1,13 +1,12 @@
 """The HTTP interface as the commands use it: typed calls, problems as errors, streams that survive a break."""
 
-import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from uuid import UUID
+from uuid import uuid4
 
 import httpx
 from httpx_sse import ServerSentEvent, connect_sse
@@ -22,6 +21,8 @@ M = TypeVar("M", bound=BaseModel)
 READ_TIMEOUT = 35.0
 RECONNECT_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0)
 POLL_INTERVAL = 0.1
+# What a gateway, or a proxy before it, says while one process takes the place of another.
+PASSING = frozenset({502, 503, 504})
 
 
 class ServiceProblem(Exception):  # noqa: N818 - what the service answered
@@ -88,39 +89,64 @@ class Client:
         return document
 
     def ask(self, body: dict[str, Any]) -> Iterator[ServerSentEvent]:
-        """The frames of an answer; a broken connection is taken up again where it broke."""
-        question_id, last = None, ""
-        with (
-            contextlib.suppress(httpx.TransportError),
-            connect_sse(self._http, "POST", "/v1/questions", json=body) as source,
-        ):
-            _check(source.response)
-            question_id = UUID(source.response.headers["X-Question-Id"])
-            for event in source.iter_sse():
-                last = event.id or last
-                yield event
-                if event.event in {"done", "error"}:
-                    return
-        if question_id is None:
-            raise ServiceProblem(f"can't reach {self._http.base_url}")
-        yield from self._resume(question_id, last)
+        """The frames of an answer; a connection that breaks is taken up again where it broke.
 
-    def _resume(self, question_id: UUID, last: str) -> Iterator[ServerSentEvent]:
-        for pause in RECONNECT_PAUSES:
-            time.sleep(pause)
-            headers = {"Last-Event-ID": last} if last else {}
-            with (
-                contextlib.suppress(httpx.TransportError),
-                connect_sse(self._http, "GET", f"/v1/questions/{question_id}/events", headers=headers) as source,
-            ):
-                _check(source.response)
-                for event in source.iter_sse():
-                    last = event.id or last
-                    headers = {"Last-Event-ID": last}
+        As long as it is not known whether the question was accepted it is asked again under the same key. A `sources`
+        frame in the middle begins the answer anew. Raises ServiceProblem when the service refuses, or stays away.
+        """
+        question = _Question(self._http, body)
+        pauses = iter(RECONNECT_PAUSES)
+        while True:
+            for event in question.read():
+                if event.event != "reconnect":
+                    pauses = iter(RECONNECT_PAUSES)
                     yield event
-                    if event.event in {"done", "error"}:
-                        return
-        raise ServiceProblem("the connection broke, and the answer could not be taken up again")
+            if question.has_ended:
+                return
+            if (pause := next(pauses, None)) is None:
+                raise ServiceProblem("the connection broke, and the answer could not be taken up again")
+            time.sleep(pause)
+
+
+class _Question:
+    """One question on its way, over as many connections as it takes."""
+
+    def __init__(self, http: httpx.Client, body: dict[str, Any]) -> None:
+        self._http = http
+        self._asking = {
+            "method": "POST",
+            "url": "/v1/questions",
+            "json": body,
+            "headers": {"Idempotency-Key": f"{uuid4()}"},
+        }
+        self._id: str | None = None
+        self._last = ""
+        self.has_ended = False
+
+    def read(self) -> Iterator[ServerSentEvent]:
+        """What one connection brings."""
+        try:
+            with connect_sse(self._http, **self._request()) as source:
+                _check(source.response)
+                self._id = source.response.headers["X-Question-Id"]
+                for event in source.iter_sse():
+                    self._last = event.id or self._last
+                    self.has_ended = event.event in {"done", "error"}
+                    yield event
+        except httpx.ConnectError as error:
+            if self._id is None:
+                raise ServiceProblem(f"can't reach {self._http.base_url}: {error}") from error
+        except httpx.TransportError:
+            return
+        except ServiceProblem as problem:
+            if self._id is None or problem.status not in PASSING:
+                raise
+
+    def _request(self) -> dict[str, Any]:
+        if self._id is None:
+            return self._asking
+        headers = {"Last-Event-ID": self._last} if self._last else {}
+        return {"method": "GET", "url": f"/v1/questions/{self._id}/events", "headers": headers}
 
 
 def _check(response: httpx.Response) -> None:
@@ -131,4 +157,11 @@ def _check(response: httpx.Response) -> None:
         problem = Problem.model_validate_json(body)
     except ValidationError:
         raise ServiceProblem(f"HTTP {response.status_code}", response.status_code) from None
-    raise ServiceProblem(": ".join(filter(None, (problem.title, problem.detail))), problem.status)
+    raise ServiceProblem(_in_words(problem), problem.status)
+
+
+def _in_words(problem: Problem) -> str:
+    if problem.retry_after is None:
+        return ": ".join(filter(None, (problem.title, problem.detail)))
+    reason = (problem.detail or problem.title).rstrip(".")
+    return f"{reason}; try again in {problem.retry_after} s"

@@ -7,6 +7,10 @@ from pydantic.json_schema import models_json_schema
 
 from citewire.contracts.flows import FLOWS, Flow
 from citewire.contracts.requests import REQUESTS, Refused
+from citewire.contracts.streams import STOP_SUBJECT
+
+# The one message that is neither an event nor a request.
+STOP = "StopAnswer"
 
 
 def asyncapi_document() -> dict[str, Any]:
@@ -22,7 +26,7 @@ def asyncapi_document() -> dict[str, Any]:
 
 
 def _channels() -> dict[str, Any]:
-    channels = {flow.event.__name__: _event_channel(flow) for flow in FLOWS}
+    channels = {flow.event.__name__: _event_channel(flow) for flow in FLOWS} | {STOP: _stop_channel()}
     for request in REQUESTS:
         channels[request.__name__] = _channel(request.subject, request, {})
         channels[f"{request.__name__}Reply"] = {
@@ -39,6 +43,15 @@ def _event_channel(flow: Flow) -> dict[str, Any]:
     channel["x-publishers"] = list(flow.publishers)
     channel["x-consumers"] = list(flow.consumers)
     return channel
+
+
+def _stop_channel() -> dict[str, Any]:
+    summary = "Stop the answer to a question of this asker. Core NATS, without payload."
+    return {
+        "address": f"{STOP_SUBJECT}.{{asker}}.{{question_id}}",
+        "parameters": {"asker": {"description": "asker"}, "question_id": {"description": "question id"}},
+        "messages": {STOP: {"name": STOP, "summary": summary}},
+    }
 
 
 def _channel(address: str, model: type[Any], parameters: dict[str, Any]) -> dict[str, Any]:
@@ -62,6 +75,7 @@ def _operations() -> dict[str, Any]:
         f"publish{flow.event.__name__}": _operation("send", flow.event.__name__) for flow in FLOWS
     }
     operations |= {f"consume{flow.event.__name__}": _operation("receive", flow.event.__name__) for flow in FLOWS}
+    operations |= {f"publish{STOP}": _operation("send", STOP), f"consume{STOP}": _operation("receive", STOP)}
     for request in REQUESTS:
         operation = _operation("receive", request.__name__)
         operation["reply"] = {

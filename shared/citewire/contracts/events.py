@@ -4,25 +4,31 @@ An event's id derives from its cause, so a handler that runs twice publishes the
 drops the second. Removing or re-meaning a field takes a new class on a `v2` subject.
 """
 
+import hashlib
+import json
+from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from pydantic import Field, StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from citewire.contracts.evidence import Exclusion, Leg, SearchQuery, Segment
 from citewire.contracts.filters import Filter
-from citewire.contracts.identity import User
+from citewire.contracts.identity import User, service_user
 from citewire.contracts.knowledge import DEFAULT_POOL, Metadata
 from citewire.contracts.model import Message
 from citewire.contracts.problems import Problem
 from citewire.contracts.retrieval import RseChoice
-from citewire.contracts.sessions import Interaction, KbId, SessionParams, SessionRef, Turn
+from citewire.contracts.sessions import MAX_KBS, Interaction, KbId, SessionParams, SessionRef, Turn
 
 # One token of a NATS subject: the identity of the publisher, and the only one that it may publish under.
 Asker = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 MAX_QUESTION_CHARACTERS = 4000
+
+# Text is cleaned of control characters on its way, and stays the same question.
+_NO_CONTROLS: Final = dict.fromkeys(range(0x20))
 
 
 def now() -> datetime:
@@ -36,8 +42,8 @@ class Event(Message):
     subject: ClassVar[str]
 
     question_id: UUID
-    deadline: datetime
-    occurred_at: datetime = Field(default_factory=now)
+    deadline: AwareDatetime
+    occurred_at: AwareDatetime = Field(default_factory=now)
 
     def tokens(self) -> tuple[str, ...]:
         """The variable tokens of this event's subject."""
@@ -57,7 +63,9 @@ class Event(Message):
 class QuestionAsked(Event):
     """Somebody asked. `kb_ids` is the scope of a new session; with `session_id` it must be None or equal.
 
-    `params`, when given, replace the session's stored ones for this question only.
+    The deadline lies at most an hour (`LONGEST_ANSWER`) ahead.
+    `params`, when given, replace the session's stored ones for this question only. `user` counts only from an asker
+    that is trusted to say who asks (`asked_by`).
     """
 
     subject: ClassVar[str] = "qa.v1.question.asked"
@@ -66,29 +74,64 @@ class QuestionAsked(Event):
     user: User
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)
     session_id: UUID | None = None
-    kb_ids: tuple[KbId, ...] | None = None
+    kb_ids: tuple[KbId, ...] | None = Field(default=None, max_length=MAX_KBS)
     params: SessionParams | None = None
 
     def tokens(self) -> tuple[str, ...]:
         return (self.asker,)
 
+    @property
+    def fingerprint(self) -> str:
+        """What makes two questions with one id the same: a SHA-256 in hex of what is asked, by whom and of what.
+
+        Control characters and parameters at their defaults do not count, nor do times.
+        """
+        asked = {
+            "asker": self.asker,
+            "user_id": self.user.user_id,
+            "question": self.question.translate(_NO_CONTROLS),
+            "session_id": self.session_id and str(self.session_id),
+            "kb_ids": self.kb_ids,
+            "params": self.params and self.params.model_dump(mode="json", exclude_defaults=True),
+        }
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def asked_by(self, trusted: Collection[str]) -> User:
+        """Who asks: the event's user if its asker is one of `trusted`, else the asker itself, a plain user."""
+        return self.user if self.asker in trusted else service_user(self.asker)
+
 
 class QuestionRejected(Event):
-    """The question was not accepted, and why; nothing was stored but the audit row."""
+    """The question was not accepted, and why; nothing was stored but the audit row.
+
+    `fingerprint` is the rejected question's, empty for one that could not be read: only a question on record with the
+    same one is meant. `retry_after` is the problem's, in seconds: when another try may succeed, under another id.
+    """
 
     subject: ClassVar[str] = "qa.v1.question.rejected"
 
     asker: Asker
     user: User | None = None
     question: str = ""
+    fingerprint: str = ""
+    asked_at: datetime | None = None
     problem: Problem
+    retry_after: float | None = None
 
     def tokens(self) -> tuple[str, ...]:
         return (self.asker,)
 
+    @property
+    def event_id(self) -> UUID:
+        # Who asks again, or asks something else under the same id, is told again.
+        return uuid5(self.question_id, f"{self.full_subject}/{self.fingerprint}/{self.asked_at}")
+
 
 class RetrievalPlanned(Event):
-    """What will be searched: the generator waits for one `SegmentsFound` from each of `kb_ids`."""
+    """What will be searched: the generator waits for one `SegmentsFound` from each of `kb_ids`.
+
+    `kb_limits` has the times until which it waits for knowledge bases that have a time limit of their own.
+    """
 
     subject: ClassVar[str] = "qa.v1.retrieval.planned"
 
@@ -101,6 +144,7 @@ class RetrievalPlanned(Event):
     history: tuple[Turn, ...] = ()
     queries: tuple[SearchQuery, ...] = ()
     kb_ids: tuple[str, ...] = ()
+    kb_limits: dict[str, datetime] = Field(default_factory=dict)
     degraded: str | None = None
 
     @property

@@ -21,6 +21,11 @@ class User(Message):
     role: Role = Role.USER
 
 
+def service_user(asker: str) -> User:
+    """The identity of another service that asks for itself: in no group, and nobody's administrator."""
+    return User(user_id=f"service:{asker}")
+
+
 class ApiKey(Message):
     """One bearer key as kept in the watched bucket: the key itself is nowhere, only its SHA-256 is the entry's name."""
 

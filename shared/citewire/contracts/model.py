@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict
 class Message(BaseModel):
     """Base of everything on the wire; fields added later have defaults, so old readers stay right."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # NaN and infinities are no JSON: what is written with them could not be read back.
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class Input(BaseModel):

@@ -162,9 +162,10 @@ class ReadSession(Request[InteractionPage]):
 
 
 class InteractionReply(Reply):
-    """One interaction."""
+    """One interaction; `fingerprint` is that of its question, empty while only the outcome is on record."""
 
     interaction: Interaction
+    fingerprint: str = ""
 
 
 class GetInteraction(Request[InteractionReply]):
@@ -175,6 +176,16 @@ class GetInteraction(Request[InteractionReply]):
 
     question_id: UUID
     user_id: str
+
+
+class ReplayOutcome(Request[Done]):
+    """Publish the recorded outcome (or rejection) of a question of this asker again; 404 when there is none."""
+
+    subject: ClassVar[str] = "interactions.v1.replay"
+    reply: ClassVar[type[Reply]] = Done
+
+    question_id: UUID
+    asker: str
 
 
 class KnowledgeBaseReply(Reply):
@@ -357,6 +368,28 @@ class Search(KnowledgeRequest[SearchReply]):
         return (self.pool,)
 
 
+class Retried(Reply):
+    """A retry has not failed; `is_handled` is false while it still runs."""
+
+    is_handled: bool
+
+
+class RetryDeadLetter(Request[Retried]):
+    """Handle a message that was set aside once more, and drop its letter when that succeeds.
+
+    404 when the letter is gone, 409 with the reason when it can't be handled.
+    """
+
+    subject: ClassVar[str] = "dead-letters.v1.retry"
+    reply: ClassVar[type[Reply]] = Retried
+
+    consumer: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
+    sequence: int = Field(ge=1)
+
+    def tokens(self) -> tuple[str, ...]:
+        return (self.consumer,)
+
+
 REQUESTS: tuple[type[Request[Reply]], ...] = (
     GetSessionContext,
     CreateSession,
@@ -365,6 +398,7 @@ REQUESTS: tuple[type[Request[Reply]], ...] = (
     ListSessions,
     ReadSession,
     GetInteraction,
+    ReplayOutcome,
     CreateKnowledgeBase,
     UpdateKnowledgeBase,
     GetEmbedding,
@@ -376,4 +410,5 @@ REQUESTS: tuple[type[Request[Reply]], ...] = (
     ReadPage,
     CheckDocuments,
     Search,
+    RetryDeadLetter,
 )  # type: ignore[assignment]

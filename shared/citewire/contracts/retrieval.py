@@ -90,10 +90,14 @@ class RetrievalMode(StrEnum):
 
 
 class RetrievalSettings(Input):
-    """A knowledge base's own settings; weights are the vectors' share of the fused score, the words have the rest."""
+    """A knowledge base's own settings; weights are the vectors' share of the fused score, the words have the rest.
+
+    `time_limit` bounds in seconds how long a question waits for this knowledge base; None: as long as for any.
+    """
 
     mode: RetrievalMode = RetrievalMode.RSE
     rse_params: RseChoice = Field(default_factory=dict)
     dense_weight: float = Field(default=0.4, ge=0, le=1)
     # For a question in another script than the knowledge base, which shares few words with it.
     cross_script_dense_weight: float = Field(default=0.8, ge=0, le=1)
+    time_limit: float | None = Field(default=None, ge=0.05, le=60)

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 from uuid import UUID, uuid5
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -13,6 +13,11 @@ from citewire.contracts.model import Message
 from citewire.contracts.retrieval import RseChoice
 
 KbId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+
+
+# Knowledge bases of one session, and the time that one answer may take, at most.
+MAX_KBS: Final = 64
+LONGEST_ANSWER: Final = timedelta(hours=1)
 
 
 class OutputLength(StrEnum):
@@ -31,7 +36,7 @@ class SessionParams(Message):
     knowledge bases to the documents whose metadata matches.
     """
 
-    kb_ids: tuple[KbId, ...] = Field(default=(), max_length=64)
+    kb_ids: tuple[KbId, ...] = Field(default=(), max_length=MAX_KBS)
     model: str = Field(default="", max_length=200)
     temperature: float = Field(default=0.2, ge=0, le=2)
     system_message: str = Field(default="", max_length=8000)
@@ -40,11 +45,11 @@ class SessionParams(Message):
     target_output_length: OutputLength = OutputLength.MEDIUM
     max_chat_history_tokens: int = Field(default=8000, ge=0, le=1_000_000)
     rse_params: RseChoice = Field(default_factory=dict)
-    filters: dict[KbId, Filter] = Field(default_factory=dict, max_length=64)
+    filters: dict[KbId, Filter] = Field(default_factory=dict, max_length=MAX_KBS)
     supp_id: str = Field(default="", max_length=200)
     top_k: int = Field(default=8, ge=1, le=50)
     max_queries: int = Field(default=5, ge=1, le=20)
-    answer_timeout: timedelta = Field(default=timedelta(seconds=120), ge=timedelta(seconds=1), le=timedelta(hours=1))
+    answer_timeout: timedelta = Field(default=timedelta(seconds=120), ge=timedelta(seconds=1), le=LONGEST_ANSWER)
 
 
 class SessionParamsInput(SessionParams):

@@ -16,4 +16,5 @@ BROWSER_BUCKET: Final = "browser-sessions"
 UPLOAD_BUCKET: Final = "uploads"
 
 DEAD_LETTER_SUBJECT: Final = "dead.v1"
+# Followed by the asker and the question id: `qa.v1.answer.stop.<asker>.<question_id>`.
 STOP_SUBJECT: Final = "qa.v1.answer.stop"

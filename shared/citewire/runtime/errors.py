@@ -67,6 +67,16 @@ def invalid(field: str, message: str) -> Refusal:
     )
 
 
+def too_large(detail: str) -> Refusal:
+    """413: more than can be sent at once."""
+    return Refusal(Problem(type="too-large", title="Too large", status=413, detail=detail))
+
+
+def too_many(kind: str, detail: str, retry_after: int) -> Refusal:
+    """429: more than one user may have; the same request may succeed after `retry_after` seconds."""
+    return Refusal(Problem(type=kind, title="Too many questions", status=429, detail=detail, retry_after=retry_after))
+
+
 def overloaded(detail: str, retry_after: int = 2) -> Refusal:
     """503: nothing was accepted; the same request may succeed after `retry_after` seconds."""
     return Refusal(

@@ -11,9 +11,10 @@ from citewire.runtime.service import Wires
 
 
 async def readiness(wires: Wires) -> dict[str, str]:
-    """The state of each server this process needs: `ok`, or what is wrong."""
+    """The state of this process and of each server it needs: `ok`, or what is wrong."""
     return {
-        "nats": await _check(wires.bus.client.flush(timeout=1)),
+        "process": "draining" if wires.draining.is_set() else "ok",
+        "nats": await _check(wires.bus.ping()),
         "redis": await _check(wires.redis.ping()),
     }
 

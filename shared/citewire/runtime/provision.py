@@ -34,6 +34,7 @@ MINUTE = 60.0
 DAY = 24 * 60 * MINUTE
 # More questions than this waiting means that answers would come too late: refuse at the door instead.
 MAX_WAITING_QUESTIONS = 2000
+MAX_DEAD_LETTER_BYTES = 256 * 1024**2
 
 # nats-py takes durations in seconds.
 STREAMS: tuple[StreamConfig, ...] = (
@@ -89,7 +90,10 @@ STREAMS: tuple[StreamConfig, ...] = (
         subjects=[f"{streams.DEAD_LETTER_SUBJECT}.>"],
         retention=RetentionPolicy.LIMITS,
         max_age=30 * DAY,
+        # The oldest make room: letters must never be the reason why nothing else can be stored.
+        max_bytes=MAX_DEAD_LETTER_BYTES,
         duplicate_window=60 * MINUTE,
+        allow_direct=True,
     ),
 )
 
@@ -138,7 +142,7 @@ def searcher_of(pool: str) -> ConsumerSpec:
 
 SEARCHER = searcher_of(DEFAULT_POOL)
 ANSWERER = ConsumerSpec(
-    "generator", streams.PLANS, RetrievalPlanned.subject, 64, timedelta(seconds=30), max_deliver=3, is_long=True
+    "generator", streams.PLANS, RetrievalPlanned.subject, 64, timedelta(seconds=15), max_deliver=3, is_long=True
 )
 STORER = ConsumerSpec(
     "persister-outcomes",

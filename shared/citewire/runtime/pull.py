@@ -6,12 +6,14 @@ stands at the server for exactly the free workers, and is renewed as they get fr
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
 import structlog
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
 
 from citewire.runtime.bus import Bus
 from citewire.runtime.provision import ConsumerSpec
@@ -23,6 +25,9 @@ EXPIRES = 60.0
 # The server says this often that a request still stands; silence means that it restarted and forgot it.
 HEARTBEAT = 1.0
 SILENCE = 2.5
+
+# Seconds that handing messages back may take when a process stops.
+HAND_BACK_LIMIT = 1.0
 
 _SECOND = 1_000_000_000
 _HEARTBEAT_STATUS = "100"
@@ -56,20 +61,24 @@ class PullConsumer:
         self._watching = asyncio.create_task(self._watch())
 
     async def stop(self, grace: float) -> None:
-        """Take no more, and let running work end; what has not ended after `grace` seconds is redelivered."""
+        """Take no more, and let running work end; what has not ended after `grace` seconds is handed back."""
         self._is_stopping = True
         if self._watching is not None:
             self._watching.cancel()
+            await asyncio.wait([self._watching])
         if self._subscription is not None:
-            await self._subscription.unsubscribe()
+            await _drain(self._subscription)
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=grace)
             for task in late:
                 task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=HAND_BACK_LIMIT)
 
     async def _receive(self, message: Msg) -> None:
         self._heard = asyncio.get_running_loop().time()
-        if message.headers and "Status" in message.headers:
+        # A message can be acknowledged, whatever its headers say.
+        if message.headers and "Status" in message.headers and not message.reply:
             await self._read_status(message.headers)
             return
         self._outstanding = max(0, self._outstanding - 1)
@@ -96,6 +105,10 @@ class PullConsumer:
         try:
             async with self._workers:
                 await self._handle(message)
+        except asyncio.CancelledError:
+            # The process stops: whoever takes over need not wait for the end of the window.
+            await message.nak()
+            raise
         except Exception:  # whatever it is, the message comes again and the consumer goes on
             log.exception("delivery failed", consumer=self._spec.durable, subject=message.subject)
         finally:
@@ -132,3 +145,10 @@ class PullConsumer:
                 reconnects = self._client.stats["reconnects"]
                 self._outstanding = 0
             await self._top_up()
+
+
+async def _drain(subscription: Subscription) -> None:
+    """End a subscription; what has come by it already is handed back. A server that is away can't be told."""
+    with contextlib.suppress(NatsError, TimeoutError):
+        async with asyncio.timeout(HAND_BACK_LIMIT):
+            await subscription.drain()  # type: ignore[no-untyped-call] # nats-py

@@ -3,21 +3,23 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 from nats.errors import Error as NatsError
-from nats.js import JetStreamContext
 from nats.js.errors import APIError, KeyNotFoundError, KeyWrongLastSequenceError
 from nats.js.kv import KV_DEL, KV_PURGE, KeyValue
 from pydantic import BaseModel, ValidationError
 
+from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
 
 M = TypeVar("M", bound=BaseModel)
 
 log = structlog.get_logger()
 
+# Seconds before a watch that failed is tried again.
+WATCH_PAUSE = 1.0
 # The server's codes for "the subject has a later message" (error 10164 where it names no number).
 WRONG_LAST_SEQUENCE = (10071, 10164)
 
@@ -75,19 +77,43 @@ class Registry(Generic[M]):
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: holds(self._entries))
 
-    async def follow(self, loaded: asyncio.Event) -> None:
-        """Mirror the bucket until cancelled; `loaded` is set when the first picture is complete."""
+    async def follow(self, bus: Bus, loaded: asyncio.Event) -> None:
+        """Mirror the bucket until cancelled, over restarts of the server; `loaded` is set at the first picture."""
+        while True:
+            renewal = bus.renewal
+            mirroring, renewing = asyncio.create_task(self._mirror(loaded)), asyncio.create_task(renewal.wait())
+            try:
+                await asyncio.wait((mirroring, renewing), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await _end(mirroring, renewing)
+            if not renewal.is_set():
+                log.warning("a bucket is watched anew", error=repr(_error_of(mirroring)))
+                await asyncio.sleep(WATCH_PAUSE)
+
+    async def _mirror(self, loaded: asyncio.Event) -> None:
+        """Follow the bucket: all that it has, which replaces what was mirrored, and then each change."""
         watcher = await self._bucket.watchall()
+        seen: set[str] | None = set()
         try:
             async for update in watcher:
-                if update is None:
-                    loaded.set()
-                    continue
                 async with self._changed:
-                    self._apply(update.key, update.operation, update.value)
+                    if update is not None:
+                        self._apply(update.key, update.operation, update.value)
+                        if seen is not None:
+                            seen.add(update.key)
+                    elif seen is not None:
+                        self._keep_only(seen)
+                        seen = None
+                        loaded.set()
                     self._changed.notify_all()
         finally:
-            await watcher.stop()  # type: ignore[no-untyped-call] # nats-py
+            with contextlib.suppress(NatsError):
+                await watcher.stop()  # type: ignore[no-untyped-call] # nats-py
+
+    def _keep_only(self, keys: set[str]) -> None:
+        """Forget entries that the bucket has lost since they were mirrored."""
+        for key in self._entries.keys() - keys:
+            del self._entries[key]
 
     async def _newest(self, key: str) -> tuple[M | None, int]:
         """An entry and its revision: 0 where there never was one, a removal's own where it is gone."""
@@ -135,17 +161,26 @@ def _translated() -> Generator[None]:
         raise TransientError(f"bucket: {str(error) or type(error).__name__}") from error
 
 
+async def _end(*tasks: "asyncio.Task[Any]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _error_of(task: "asyncio.Task[None]") -> BaseException | None:
+    return None if task.cancelled() else task.exception()
+
+
 @contextlib.asynccontextmanager
-async def watch(js: JetStreamContext, bucket: str, model: type[M]) -> AsyncGenerator[Registry[M]]:
+async def watch(bus: Bus, bucket: str, model: type[M]) -> AsyncGenerator[Registry[M]]:
     """A registry that is complete when the block begins and follows changes until it ends."""
-    registry = Registry(await js.key_value(bucket), model)
+    with _translated():
+        registry = Registry(await bus.js.key_value(bucket), model)
     loaded = asyncio.Event()
-    following = asyncio.create_task(registry.follow(loaded))
+    following = asyncio.create_task(registry.follow(bus, loaded))
     try:
         async with asyncio.timeout(10):
             await loaded.wait()
         yield registry
     finally:
-        following.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await following
+        await _end(following)

@@ -1,9 +1,10 @@
 """What a service is to the process that runs it: a name, and what it consumes, answers and serves."""
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
 
 import structlog
 from nats.aio.msg import Msg
@@ -16,7 +17,7 @@ from citewire.contracts.requests import Refused, Reply, Request
 from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.delivery import Consumer
-from citewire.runtime.errors import Refusal, TransientError
+from citewire.runtime.errors import Refusal, TransientError, too_large
 
 Q = TypeVar("Q", bound=Request[Any])
 
@@ -25,11 +26,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Wires:
-    """The connections of a process, shared by all its services."""
+    """The connections of a process, shared by all its services.
+
+    `draining` is set at the signal to stop: nothing new is accepted from then on, and readiness says so.
+    """
 
     bus: Bus
     redis: Redis
     answer_log: AnswerLog
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True)
@@ -48,12 +53,16 @@ class Responder(Generic[Q]):
 
 @dataclass(frozen=True)
 class HttpApp:
-    """An ASGI application and where it listens. `drain` is called at the signal to stop, before requests end."""
+    """An ASGI application and where it listens. `drain` is called at the signal to stop, before requests end.
+
+    `protocol` is uvicorn's `http`: the class of its connections.
+    """
 
     app: ASGIApp
     host: str
     port: int
     drain: Callable[[], None]
+    protocol: type[asyncio.Protocol] | Literal["auto"] = "auto"
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,15 @@ async def respond(responder: Responder[Q], message: Msg) -> bytes:
         log.exception("request failed", subject=message.subject)
         return _refuse(Problem(type="internal", title="Internal error", status=500))
     return reply.model_dump_json().encode()
+
+
+def fitting(reply: bytes, limit: int) -> bytes:
+    """A reply of at most `limit` bytes; in the place of a longer one a problem, for NATS would not take it."""
+    if len(reply) <= limit:
+        return reply
+    log.error("a reply is too large", bytes=len(reply))
+    detail = f"The reply has {len(reply)} bytes, more than a message may have: ask for less at once."
+    return _refuse(too_large(detail).problem)
 
 
 def _refuse(problem: Problem) -> bytes:

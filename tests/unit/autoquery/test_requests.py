@@ -1,72 +1,33 @@
 """What the planner asks the retrievers of a question."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from autoquery.handlers import Planner
-from autoquery.settings import Settings
+import pytest
+
 from builders import knowledge_base, private
-from citewire.contracts.events import QuestionAsked, QuestionRejected, RetrievalPlanned, RetrievalRequested, now
+from citewire.contracts.events import QuestionRejected, RetrievalPlanned, RetrievalRequested, now
 from citewire.contracts.filters import Condition, Operator
-from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
-from citewire.contracts.requests import Reply, Request, SessionContext
-from citewire.contracts.sessions import Session, SessionParams, Turn
-from citewire.runtime.bus import Bus
-from citewire.runtime.registry import Registry
-
-ASKER = User(user_id="u", groups=("sales",))
-
-
-class KnownKbs(Registry[KnowledgeBase]):
-    """A register without a server."""
-
-    def __init__(self, *kbs: KnowledgeBase) -> None:
-        self._entries = {kb.kb_id: kb for kb in kbs}
-
-
-class RecordingBus(Bus):
-    """Keeps what is published; every session is the one given."""
-
-    def __init__(self, context: SessionContext | None) -> None:
-        self._context = context
-        self.published: list[Any] = []
-
-    async def publish(self, event: Any) -> None:
-        self.published.append(event)
-
-    async def ask(self, request: Request[Any], timeout: float = 5.0) -> Reply:  # type: ignore[override] # noqa: ASYNC109 - the bus' own
-        assert self._context is not None
-        return self._context
+from citewire.contracts.requests import SessionContext
+from citewire.contracts.sessions import SessionParams
+from planner_stage import ASKER, RecordingBus, Stage, asked, session_of
 
 
 async def plan(
     *kbs: KnowledgeBase, context: SessionContext | None = None, **fields: Any
 ) -> tuple[list[RetrievalRequested], Any]:
     """The requests of a question and what else was published."""
-    event = {"question_id": uuid4(), "deadline": now().replace(year=2999), "asker": "web", "user": ASKER}
-    bus = RecordingBus(context)
-    planner = Planner(bus, KnownKbs(*kbs), Settings())
+    published = await Stage(kbs, RecordingBus(context)).plan(asked(**fields))
 
-    await planner.plan_retrieval(QuestionAsked.model_validate(event | {"question": "Who leads it?"} | fields))
-
-    requests = [event for event in bus.published if isinstance(event, RetrievalRequested)]
-    (other,) = [event for event in bus.published if not isinstance(event, RetrievalRequested)]
+    requests = [event for event in published if isinstance(event, RetrievalRequested)]
+    (other,) = [event for event in published if not isinstance(event, RetrievalRequested)]
     return requests, other
 
 
-def session_of(*kb_ids: str) -> SessionContext:
-    params = SessionParams(kb_ids=kb_ids)
-    session = Session(
-        session_id=uuid4(),
-        user_id="u",
-        title="t",
-        params=params,
-        kb_ids=kb_ids,
-        created_at=now(),
-        updated_at=now(),
-    )
-    return SessionContext(session=session, turns=(Turn(question="What is Heron?", answer="Ada's secret project."),))
+def seconds_of(request: RetrievalRequested) -> float:
+    return (request.deadline - now()) / timedelta(seconds=1)
 
 
 async def test_a_request_goes_to_the_pool_of_its_knowledge_base_in_the_askers_name() -> None:
@@ -109,3 +70,34 @@ async def test_e09_what_was_revoked_is_neither_asked_nor_remembered() -> None:
     assert [request.kb_id for request in requests] == ["a"]
     assert isinstance(planned, RetrievalPlanned)
     assert (planned.degraded, [turn.answer for turn in planned.history]) == ("no longer there: secret", [""])
+
+
+async def test_a_knowledge_base_has_the_time_that_any_has() -> None:
+    (request,), _ = await plan(knowledge_base("a"), kb_ids=["a"], seconds=10)
+
+    assert seconds_of(request) == pytest.approx(4, abs=0.5)
+
+
+async def test_a_knowledge_base_with_a_limit_of_its_own_has_no_more_time() -> None:
+    slow, fast = knowledge_base("slow"), knowledge_base("fast", retrieval={"time_limit": 0.5})
+
+    requests, _ = await plan(slow, fast, kb_ids=["slow", "fast"], seconds=10)
+
+    assert [seconds_of(request) for request in requests] == pytest.approx([4, 0.5], abs=0.4)
+
+
+async def test_a_limit_of_a_knowledge_base_never_gives_it_more_time_than_any_has() -> None:
+    (request,), _ = await plan(knowledge_base("a", retrieval={"time_limit": 60}), kb_ids=["a"], seconds=10)
+
+    assert seconds_of(request) == pytest.approx(4, abs=0.5)
+
+
+async def test_the_generator_is_told_of_limits_of_their_own_and_of_no_others() -> None:
+    slow, fast = (
+        knowledge_base("slow", retrieval={"time_limit": 60}),
+        knowledge_base("fast", retrieval={"time_limit": 1}),
+    )
+
+    requests, planned = await plan(slow, fast, kb_ids=["slow", "fast"], seconds=10)
+
+    assert planned.kb_limits == {"fast": requests[1].deadline}

@@ -125,4 +125,5 @@ def test_a_stored_interaction_gives_back_its_end() -> None:
 def test_several_deltas_add_up_to_their_text() -> None:
     texts = ["###", " **2. Title", "\u2028", "😀"]
 
-    assert frames.text_of([frames.delta_of(text) for text in texts]) == "".join(texts)
+    joined = "".join(frames.text_in(encode_delta(text).removeprefix("delta ")) for text in texts)
+    assert data_of(frames.delta_frame(joined, 2)) == {"text": "".join(texts)}

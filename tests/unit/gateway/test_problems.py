@@ -5,7 +5,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
-from citewire.runtime.errors import TransientError, conflict, invalid, not_found, overloaded, unauthorised
+from citewire.runtime.errors import TransientError, conflict, invalid, not_found, overloaded, too_many, unauthorised
 from gateway.accept import Ask
 from gateway.problems import install_problem_handlers
 
@@ -38,6 +38,7 @@ async def post(error: Exception | None = None, *, path: str = "/questions/1", co
         (conflict("taken"), 409),
         (invalid("question", "is empty"), 422),
         (overloaded("full"), 503),
+        (too_many("too-many-questions", "over the limit", 3), 429),
         (TransientError("Redis: away"), 503),
         (HTTPException(405, "Method Not Allowed"), 405),
     ],
@@ -50,8 +51,18 @@ async def test_what_a_route_raises_is_a_problem_document(error: Exception, statu
     assert {"type", "title"} <= response.json().keys()
 
 
-@pytest.mark.parametrize("error", [overloaded("full", retry_after=7), TransientError("away")])
-async def test_a_503_says_when_to_come_back(error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        overloaded("full", retry_after=7),
+        too_many("too-many-questions", "over the limit", retry_after=7),
+        TransientError("away"),
+        HTTPException(503, "Service Unavailable"),
+        HTTPException(429, "Too Many Requests"),
+    ],
+    ids=repr,
+)
+async def test_j02_each_429_and_503_says_when_to_come_back(error: Exception) -> None:
     response = await post(error)
 
     assert response.headers["retry-after"] == str(response.json()["retry_after"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citewire.text.normalise import clean, clean_json, fold, unfold
+from citewire.text.normalise import StreamCleaner, clean, clean_json, fold, unfold
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=200)
 
@@ -56,6 +56,25 @@ def test_clean_is_idempotent_and_encodable(text: str) -> None:
 
     assert clean(once) == once
     assert once.encode("utf-8").decode("utf-8") == once
+
+
+@given(st.lists(st.text(alphabet="ab\r\n\t\x00\x0b\ud83d\ude00😀", max_size=5), max_size=8))
+@example(["\r", "\ud83d", "\n"])
+@example(["a\r", "", "\n"])
+@example(["\r\udc00", "\n"])
+@example(["\ud83d", "\ud83d", "\ude00"])
+def test_g01_a_text_in_pieces_is_cleaned_as_the_whole(pieces: list[str]) -> None:
+    cleaner = StreamCleaner()
+
+    cleaned = [*map(cleaner.feed, pieces), cleaner.end()]
+
+    assert "".join(cleaned) == clean("".join(pieces))
+
+
+def test_a_piece_that_is_clean_is_given_on_at_once() -> None:
+    cleaner = StreamCleaner()
+
+    assert [cleaner.feed(piece) for piece in ("ok 😀", "\r", "\nnext")] == ["ok 😀", "", "\nnext"]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc"))))

@@ -1,4 +1,4 @@
-"""What an answer's log already holds when a worker takes the answer over."""
+"""What the entries of an answer's log add up to, for whoever takes the answer over or ends it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
