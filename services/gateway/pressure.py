@@ -15,7 +15,7 @@ from nats.js.api import ConsumerInfo
 
 from citewire.contracts import streams
 from citewire.runtime.errors import overloaded
-from citewire.runtime.provision import ANSWERER, AUDITOR, PLANNER, searcher_of
+from citewire.runtime.provision import ANSWERER, PLANNER, searcher_of
 from gateway.hub import Hub
 from gateway.settings import Settings
 
@@ -35,14 +35,11 @@ class Stage:
     """What one consumer had waiting and had handled, at the latest times that it was looked at."""
 
     depth: int = 0
-    # Samples in a row that found something waiting.
-    waited: int = 0
     handled: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=SAMPLES))
 
     def sample(self, at: float, depth: int, handled: int) -> None:
         """Note what was seen at a time (seconds of a steady clock)."""
         self.depth = depth
-        self.waited = self.waited + 1 if depth else 0
         self.handled.append((at, handled))
 
     @property
@@ -69,12 +66,6 @@ class Pressure:
         self._draining = draining
         self._settings = settings
         self.stages: dict[str, Stage] = {}
-
-    @property
-    def is_record_late(self) -> bool:
-        """Whether an accepted question may have waited for a second or more to be put on record."""
-        stage = self.stages.get(AUDITOR.durable)
-        return stage is not None and stage.waited > 1
 
     @contextlib.asynccontextmanager
     async def sampling(self) -> AsyncGenerator["Pressure"]:

@@ -142,7 +142,7 @@ def searcher_of(pool: str) -> ConsumerSpec:
 
 SEARCHER = searcher_of(DEFAULT_POOL)
 ANSWERER = ConsumerSpec(
-    "generator", streams.PLANS, RetrievalPlanned.subject, 64, timedelta(seconds=15), max_deliver=3, is_long=True
+    "generator", streams.PLANS, RetrievalPlanned.subject, 64, timedelta(seconds=15), max_deliver=5, is_long=True
 )
 STORER = ConsumerSpec(
     "persister-outcomes",

@@ -38,14 +38,3 @@ def test_only_the_latest_samples_say_how_fast_a_stage_is() -> None:
 )
 def test_the_wait_is_a_second_to_half_a_minute(samples: list[tuple[float, int]], depth: int, seconds: int) -> None:
     assert stage(*samples, depth=depth).retry_after == seconds
-
-
-def test_only_what_waits_at_two_samples_in_a_row_is_late() -> None:
-    seen = Stage()
-
-    waited = []
-    for second, depth in enumerate((3, 0, 1, 2)):
-        seen.sample(float(second), depth, handled=second)
-        waited.append(seen.waited)
-
-    assert waited == [1, 0, 1, 2]
