@@ -72,6 +72,8 @@ class EventStream(Response):
 class _Watch:
     """Cuts a connection off whose send does not end. A timer for each send would cost as much as the send."""
 
+    __slots__ = ("_cut", "_limit", "_timer", "began")
+
     def __init__(self, limit: float, cut: Callable[[], None]) -> None:
         self.began: float | None = None
         self._limit = limit

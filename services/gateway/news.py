@@ -11,6 +11,8 @@ MAX_HELD = 256 * 1024
 class News:
     """One reader's news. Entries are at hand only as long as they follow each other and are not too many."""
 
+    __slots__ = ("_due", "_entries", "_first", "_must_look", "_size", "_waiter")
+
     def __init__(self) -> None:
         self._first = 0
         self._entries: list[str] = []

@@ -95,7 +95,7 @@ class AnswerStreams:
                 self._disconnects.left(question_id)
 
 
-@dataclass
+@dataclass(slots=True)
 class AnswerStream:
     """One client's stream."""
 
