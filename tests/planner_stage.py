@@ -53,6 +53,8 @@ class RecordingBus(Bus):
     def __init__(self, context: SessionContext | None = None, record: InteractionReply | None = None) -> None:
         self.context = context
         self.record = record
+        # How often what is on record still lacks its outcome.
+        self.pending = 0
         self.published: list[Any] = []
         self.replayed: list[UUID] = []
 
@@ -64,7 +66,8 @@ class RecordingBus(Bus):
             case GetSessionContext() if self.context is not None:
                 return self.context
             case GetInteraction() if self.record is not None:
-                return self.record
+                self.pending -= 1
+                return self.record if self.pending < 0 else not_ended(self.record)
             case ReplayOutcome():
                 self.replayed.append(request.question_id)
                 return Done()
@@ -125,6 +128,12 @@ class Stage:
 def asked(question: str = "Who leads it?", *, seconds: float = 60, **fields: Any) -> QuestionAsked:
     event = {"question_id": uuid4(), "deadline": now() + timedelta(seconds=seconds), "asker": "web", "user": ASKER}
     return QuestionAsked.model_validate(event | {"question": question} | fields)
+
+
+def not_ended(record: InteractionReply) -> InteractionReply:
+    """What is on record before the outcome is."""
+    pending = record.interaction.model_copy(update={"status": InteractionStatus.PENDING})
+    return record.model_copy(update={"interaction": pending})
 
 
 def noted(event: QuestionAsked, **marks: bool) -> Opening:

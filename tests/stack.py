@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -43,11 +44,13 @@ class Stack:
 
 
 @contextlib.contextmanager
-def running_stack(data_dir: Path, *options: str, **settings: str) -> Iterator[Stack]:
+def running_stack(data_dir: Path, *options: str, is_at_usual_port: bool = False, **settings: str) -> Iterator[Stack]:
     """Start a stack and stop it as Ctrl-C does."""
+    # Two that start at the same moment may both find the usual port free.
+    port = {} if is_at_usual_port else {"CITEWIRE_GATEWAY_PORT": str(_free_port())}
     process = subprocess.Popen(
         [str(Path(sys.executable).with_name("citewire")), "up", *options],
-        env={**os.environ, **NO_LIMITS, "CITEWIRE_DATA_DIR": str(data_dir), **settings},
+        env={**os.environ, **NO_LIMITS, "CITEWIRE_DATA_DIR": str(data_dir), **port, **settings},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -65,6 +68,12 @@ def running_stack(data_dir: Path, *options: str, **settings: str) -> Iterator[St
         process.wait(40)
         if process.stdout:
             process.stdout.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def wait_for_line(process: "subprocess.Popen[str]", text: str) -> str:

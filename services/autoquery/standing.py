@@ -1,5 +1,6 @@
 """How far a question is when it comes: by the answer log, and by the record where the log does not know it."""
 
+import asyncio
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,6 +14,9 @@ from citewire.runtime.errors import Refusal, TransientError, conflict
 # Seconds in which the owner of the record must answer: without it a question that has an outcome may run again, and
 # its second outcome changes nothing.
 RECORD_LIMIT = 2.0
+# An outcome is published a moment before it is on record: how often, and at what interval in seconds, it is looked for.
+OUTCOME_TRIES = 20
+OUTCOME_PAUSE = 0.1
 
 _RUNNING = (InteractionStatus.PENDING, InteractionStatus.STREAMING)
 
@@ -43,14 +47,18 @@ class Standings:
             _check_same(opening.fingerprint, fingerprint)
             if not opening.is_ended:
                 return _of_live(opening)
-        record = await self._record(event)
-        if record is not None:
-            _check_same(record.fingerprint, fingerprint)
-            if record.interaction.status not in _RUNNING:
-                await self.bus.ask(ReplayOutcome(question_id=event.question_id, asker=event.asker))
-                return Standing.ENDED
-        # An ended log whose outcome is not on record yet: it is on its way.
-        return Standing.ENDED if opening is not None and opening.is_ended else Standing.WAITING
+        is_ended = opening is not None and opening.is_ended
+        for _ in range(OUTCOME_TRIES if is_ended else 1):
+            record = await self._record(event)
+            if record is not None:
+                _check_same(record.fingerprint, fingerprint)
+                if record.interaction.status not in _RUNNING:
+                    await self.bus.ask(ReplayOutcome(question_id=event.question_id, asker=event.asker))
+                    return Standing.ENDED
+            if is_ended:
+                await asyncio.sleep(OUTCOME_PAUSE)
+        # An ended log whose outcome is not on record: it is on its way.
+        return Standing.ENDED if is_ended else Standing.WAITING
 
     async def _open(self, event: QuestionAsked, fingerprint: str) -> Opening | None:
         """What the log says; None without Redis, which no question waits for."""

@@ -67,7 +67,7 @@ def test_a_port_that_is_taken_is_avoided(data_dir: Path) -> None:
         # Whoever has the usual port, this test or another stack: it is taken.
         with contextlib.suppress(OSError):
             stack.enter_context(socket.create_server(("127.0.0.1", usual)))
-        running = stack.enter_context(running_stack(data_dir))
+        running = stack.enter_context(running_stack(data_dir, is_at_usual_port=True))
 
         assert not running.base_url.endswith(f":{usual}")
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from autoquery import standing
 from builders import knowledge_base, private
 from citewire.contracts.events import (
     InteractionFinished,
@@ -156,7 +157,19 @@ async def test_b06_a_question_whose_log_has_ended_is_told_again() -> None:
     assert bus.replayed == [event.question_id]
 
 
-async def test_an_outcome_that_is_not_on_record_yet_comes_by_itself() -> None:
+async def test_b06_a_question_that_ended_a_moment_ago_is_told_again_once_it_is_on_record() -> None:
+    event = question()
+    bus = RecordingBus(record=on_record(event, InteractionStatus.FINISHED))
+    bus.pending = 2
+
+    published = await Stage([HANDBOOK], bus, KnownLog(noted(event, is_ended=True, is_claimed=True))).plan(event)
+
+    assert published == []
+    assert bus.replayed == [event.question_id]
+
+
+async def test_an_outcome_that_is_not_on_record_yet_comes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "OUTCOME_PAUSE", 0.0)
     event = question()
     stage = Stage([HANDBOOK], log=KnownLog(noted(event, is_ended=True, is_claimed=True)))
 
