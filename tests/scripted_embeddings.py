@@ -3,15 +3,15 @@
 import contextlib
 import hashlib
 import json
-import threading
 import time
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+
+from loopback import QuietHandler, serving
 
 DIMENSION = 8
 
@@ -52,7 +52,7 @@ def scripted_embeddings() -> Generator[ScriptedEmbeddings]:
     """Runs the server for as long as the context lasts."""
     scripted = ScriptedEmbeddings()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -72,14 +72,6 @@ def scripted_embeddings() -> Generator[ScriptedEmbeddings]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing is printed."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        scripted.url = f"http://127.0.0.1:{server.server_port}/v1"
+    with serving(Handler) as url:
+        scripted.url = f"{url}/v1"
         yield scripted
-        server.shutdown()
-        thread.join()

@@ -1,13 +1,12 @@
 """How the commands' client takes an answer up again."""
 
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
 from citewire.cli import client as client_module
 from citewire.cli.client import Client, ServiceProblem
+from loopback import QuietHandler, serving
 
 QUESTION_ID = "00000000-0000-0000-0000-000000000001"
 
@@ -40,7 +39,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def service() -> Generator[Service]:
     service = Service()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             service.keys.append(self.headers["Idempotency-Key"])
@@ -61,16 +60,8 @@ def service() -> Generator[Service]:
             if isinstance(script, str):
                 self.wfile.write(script.encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
+    with serving(Handler) as service.url:
         yield service
-        server.shutdown()
-        thread.join()
 
 
 def test_a_whole_answer_takes_one_request(service: Service) -> None:

@@ -3,9 +3,7 @@
 import json
 from collections.abc import Generator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +15,7 @@ from citewire.cli.eval import app
 from citewire.contracts.evidence import ExplainedHit
 from citewire.contracts.knowledge import Document, DocumentStatus, Embedding, KnowledgeBase
 from citewire.contracts.requests import DocumentList, SearchReply
+from loopback import QuietHandler, serving
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DOCUMENT = Document(
@@ -84,7 +83,7 @@ class Service:
 def service() -> Generator[Service]:
     service = Service()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self.reply()
 
@@ -103,16 +102,8 @@ def service() -> Generator[Service]:
             self.end_headers()
             self.wfile.write(answer.encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
+    with serving(Handler) as service.url:
         yield service
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +12,7 @@ from typer.testing import CliRunner, Result
 from citewire.cli.search import search
 from citewire.contracts.evidence import ExplainedHit, Leg, PageSpan, Segment
 from citewire.contracts.requests import SearchReply
+from loopback import QuietHandler, serving
 
 DOC_ID = UUID(int=1)
 SEGMENT = Segment(
@@ -76,7 +75,7 @@ class Service:
 def service() -> Generator[Service]:
     service = Service()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             service.path = self.path
             service.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -84,16 +83,8 @@ def service() -> Generator[Service]:
             self.end_headers()
             self.wfile.write(REPLY.model_dump_json().encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
+    with serving(Handler) as service.url:
         yield service
-        server.shutdown()
-        thread.join()
 
 
 def test_only_what_was_said_is_sent(service: Service) -> None:

@@ -11,18 +11,11 @@ from citewire.contracts.streams import STOP_SUBJECT
 from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
-from embedded.servers import ServerUrls
 from gateway.stop import Stops
-from stream_stage import Client, Gateway, Writer, new_writer, pooled_redis, running_gateway
+from stream_stage import Client, Gateway, Writer, new_writer, running_gateway
 from waiting import until, until_found
 
 GRACE = 0.2
-
-
-@pytest.fixture
-async def redis(servers: ServerUrls) -> AsyncGenerator[Redis]:
-    async with pooled_redis(servers.redis) as redis:
-        yield redis
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """An answer whose log is lost, late, or not the truth: what the client gets all the same."""
 
-from collections.abc import AsyncGenerator
 from uuid import uuid4
 
 import pytest
@@ -10,7 +9,6 @@ from citewire.contracts.sessions import InteractionStatus
 from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
-from embedded.servers import ServerUrls
 from gateway import hub as hub_module
 from gateway import stream as stream_module
 from stream_stage import (
@@ -20,37 +18,10 @@ from stream_stage import (
     Writer,
     lose_log,
     new_writer,
-    pooled_redis,
     running_gateway,
-    running_store,
     text_of,
 )
 from waiting import until
-
-
-@pytest.fixture
-async def redis(servers: ServerUrls) -> AsyncGenerator[Redis]:
-    async with pooled_redis(servers.redis) as redis:
-        yield redis
-
-
-@pytest.fixture
-async def writer(answer_log: AnswerLog) -> Writer:
-    return await new_writer(answer_log)
-
-
-@pytest.fixture
-async def gateway(redis: Redis, bus: Bus, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Gateway]:
-    monkeypatch.setattr(stream_module, "CHECK_INTERVAL", 0.05)
-    monkeypatch.setattr(hub_module, "TICK", 0.01)
-    async with running_gateway(redis, bus) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-async def store(bus: Bus) -> AsyncGenerator[Store]:
-    async with running_store(bus) as store:
-        yield store
 
 
 async def test_b13_an_end_that_is_not_stored_within_the_grace_is_not_persisted(

@@ -1,7 +1,6 @@
 """An answer as clients read it, from a real log in Redis that the test writes."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from itertools import pairwise
 
 import pytest
@@ -11,7 +10,6 @@ from citewire.contracts.sessions import InteractionStatus
 from citewire.runtime.answer_log import READ_LIMIT, AnswerLog
 from citewire.runtime.answer_scripts import MAX_NEWS_BYTES
 from citewire.runtime.bus import Bus
-from embedded.servers import ServerUrls
 from gateway import hub as hub_module
 from gateway import stream as stream_module
 from gateway.news import MAX_HELD
@@ -23,37 +21,10 @@ from stream_stage import (
     Writer,
     frames_in,
     new_writer,
-    pooled_redis,
     running_gateway,
-    running_store,
     text_of,
 )
 from waiting import until
-
-
-@pytest.fixture
-async def redis(servers: ServerUrls) -> AsyncGenerator[Redis]:
-    async with pooled_redis(servers.redis) as redis:
-        yield redis
-
-
-@pytest.fixture
-async def writer(answer_log: AnswerLog) -> Writer:
-    return await new_writer(answer_log)
-
-
-@pytest.fixture
-async def gateway(redis: Redis, bus: Bus, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Gateway]:
-    monkeypatch.setattr(stream_module, "CHECK_INTERVAL", 0.05)
-    monkeypatch.setattr(hub_module, "TICK", 0.01)
-    async with running_gateway(redis, bus) as gateway:
-        yield gateway
-
-
-@pytest.fixture
-async def store(bus: Bus) -> AsyncGenerator[Store]:
-    async with running_store(bus) as store:
-        yield store
 
 
 async def test_a_live_answer_arrives_in_order_with_numbers_without_gaps(gateway: Gateway, writer: Writer) -> None:
