@@ -67,7 +67,8 @@ class Sweeper:
             if question.deadline > due - _REDIS_LIMIT:
                 return False
         await self._bus.publish(event)
-        log.warning("question ended by the sweeper", question_id=str(question.question_id))
+        # Not "ended": an outcome may wait to be stored, and then this one, of the same id, is dropped.
+        log.warning("overdue question", question_id=str(question.question_id))
         return True
 
     async def _may_real_ones_come(self) -> bool:

@@ -36,13 +36,20 @@ def _body(client: Client, question: str, kbs: list[str] | None, session: str | N
 
 def _print_answer(client: Client, body: dict[str, Any]) -> None:
     sources: dict[int, Source] = {}
+    has_text = False
     for event in client.ask(body):
         if event.event == "sources":
+            if has_text:
+                # What stands on a terminal can't be taken back.
+                console.print()
+                notes.print("the answer begins anew")
+                has_text = False
             frame = SourcesFrame.model_validate_json(event.data)
             sources = {source.number: source for source in frame.sources}
             notes.print(_describe(frame))
         elif event.event == "delta":
             console.print(DeltaFrame.model_validate_json(event.data).text, end="", soft_wrap=True)
+            has_text = True
         elif event.event == "done":
             console.print()
             _print_end(DoneFrame.model_validate_json(event.data), sources)
