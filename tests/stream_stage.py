@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -206,12 +206,21 @@ async def running_gateway(redis: Redis, bus: Bus, **settings: float) -> AsyncGen
 async def running_store(bus: Bus) -> AsyncGenerator[Store]:
     """A store that answers as the persister does."""
     store = Store()
+    async with telling_records(bus, store.get):
+        yield store
+
+
+@contextlib.asynccontextmanager
+async def telling_records(
+    bus: Bus, get: Callable[[GetInteraction], Awaitable[InteractionReply]]
+) -> AsyncGenerator[None]:
+    """Questions about the record are answered by `get`."""
 
     async def answer(message: Msg) -> None:
-        await message.respond(await respond(Responder(GetInteraction, store.get), message))
+        await message.respond(await respond(Responder(GetInteraction, get), message))
 
     owner = await bus.client.subscribe(GetInteraction.subject, cb=answer)
-    yield store
+    yield
     await owner.unsubscribe()
 
 

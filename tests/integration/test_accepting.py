@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from nats.aio.msg import Msg
 from redis.asyncio import Redis
 
 from builders import knowledge_base
@@ -25,11 +24,11 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError, not_found
 from citewire.runtime.provision import STREAMS, provision
 from citewire.runtime.registry import watch
-from citewire.runtime.service import Responder, respond
 from gateway.accept import Accepting, Ask
 from gateway.hub import Hub
 from gateway.pressure import Pressure, Stage
 from gateway.settings import Settings
+from stream_stage import telling_records
 from waiting import until
 
 ASKER = "web"
@@ -60,13 +59,8 @@ class Store:
 @pytest.fixture
 async def store(bus: Bus) -> AsyncGenerator[Store]:
     store = Store()
-
-    async def answer(message: Msg) -> None:
-        await message.respond(await respond(Responder(GetInteraction, store.get), message))
-
-    owner = await bus.client.subscribe(GetInteraction.subject, cb=answer)
-    yield store
-    await owner.unsubscribe()
+    async with telling_records(bus, store.get):
+        yield store
 
 
 @pytest.fixture
