@@ -11,6 +11,7 @@ from pydantic import Field
 
 from citewire.contracts.evidence import Citation, Exclusion, Leg, Quality, SearchQuery, Source
 from citewire.contracts.model import Message
+from citewire.contracts.provenance import Generator, Planner
 from citewire.contracts.sessions import InteractionStatus
 
 
@@ -42,6 +43,7 @@ class SourcesFrame(Message):
     legs: tuple[Leg, ...]
     quality: Quality
     degraded: str | None = None
+    planner: Planner | None = None
     excluded: tuple[Exclusion, ...] = ()
 
 
@@ -52,7 +54,10 @@ class DeltaFrame(Message):
 
 
 class DoneFrame(Message):
-    """The last frame of an answer. `persisted` false: safe on the bus, not yet seen in the database."""
+    """The last frame of an answer. `persisted` false: safe on the bus, not yet seen in the database.
+
+    `planner` and `generator` are None where the answer ended before there was a plan, or a text.
+    """
 
     session_id: UUID
     question_id: UUID
@@ -64,4 +69,6 @@ class DoneFrame(Message):
     quality: Quality | None = None
     degraded: str | None = None
     legs: tuple[Leg, ...] = ()
+    planner: Planner | None = None
+    generator: Generator | None = None
     elapsed_ms: dict[str, float] = Field(default_factory=dict)

@@ -19,6 +19,7 @@ from citewire.contracts.identity import User, service_user
 from citewire.contracts.knowledge import DEFAULT_POOL, Metadata
 from citewire.contracts.model import Message
 from citewire.contracts.problems import Problem
+from citewire.contracts.provenance import Planner
 from citewire.contracts.retrieval import RseChoice
 from citewire.contracts.sessions import MAX_KBS, Interaction, KbId, SessionParams, SessionRef, Turn
 
@@ -145,6 +146,7 @@ class RetrievalPlanned(Event):
     queries: tuple[SearchQuery, ...] = ()
     kb_ids: tuple[str, ...] = ()
     kb_limits: dict[str, datetime] = Field(default_factory=dict)
+    planner: Planner = Planner()
     degraded: str | None = None
 
     @property

@@ -119,20 +119,39 @@ class Verdict(StrEnum):
     NOT_FOUND = "not_found"
 
 
+class QuoteOrigin(StrEnum):
+    """Whose words a quote is: what the generator said it quotes, or what was found for a sentence without a quote."""
+
+    GIVEN = "given"
+    FOUND = "found"
+
+
+class QuotePiece(Message):
+    """Where a part of a quote stands: characters `start` to `end` of the document of source `number`."""
+
+    number: int
+    start: int
+    end: int
+
+
 class Quote(Message):
     """One use of a citation: the marker's range in the answer, and the source characters behind it.
 
-    `start` and `end` are None when the verdict says that the quote stands nowhere in its source.
+    `answer_start` and `answer_end` are None for a quote that the generator gave and no marker of the text refers to.
+    `start` and `end` are None when the verdict says that the quote does not stand in its source in one piece; then
+    `pieces` tells where it does: one piece of another source (misattributed), or several (stitched).
     """
 
-    answer_start: int
-    answer_end: int
+    answer_start: int | None
+    answer_end: int | None
     cited_text: str
     start: int | None
     end: int | None
     page: int | None = None
     page_label: str | None = None
     verdict: Verdict
+    origin: QuoteOrigin = QuoteOrigin.GIVEN
+    pieces: tuple[QuotePiece, ...] = ()
 
 
 class Citation(Message):

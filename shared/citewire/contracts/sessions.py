@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 from citewire.contracts.evidence import Citation, Exclusion, Leg, Quality, SearchQuery, Source
 from citewire.contracts.filters import Filter
 from citewire.contracts.model import Message
+from citewire.contracts.provenance import Generator, Planner
 from citewire.contracts.retrieval import RseChoice
 
 KbId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -100,6 +101,8 @@ class Interaction(Message):
     quality: Quality | None = None
     degraded: str | None = None
     history_turns: int = 0
+    planner: Planner | None = None
+    generator: Generator | None = None
     elapsed_ms: dict[str, float] = Field(default_factory=dict)
 
 

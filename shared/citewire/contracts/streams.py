@@ -13,6 +13,7 @@ DEAD_LETTERS: Final = "DEAD_LETTERS"
 KB_BUCKET: Final = "knowledge-bases"
 KEY_BUCKET: Final = "keys"
 BROWSER_BUCKET: Final = "browser-sessions"
+PROVIDER_BUCKET: Final = "model-providers"
 UPLOAD_BUCKET: Final = "uploads"
 
 DEAD_LETTER_SUBJECT: Final = "dead.v1"
