@@ -11,7 +11,7 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.connection import ABORT
+from gateway.connection import ABORT, BODY, Body
 
 MEDIA_TYPE = "text/event-stream; charset=utf-8"
 # How often in its time limit a send is looked at.
@@ -22,6 +22,9 @@ log = structlog.get_logger()
 
 class Chunks(Protocol):
     """What a stream sends."""
+
+    def write_to(self, body: Body) -> None:
+        """Write there at once what comes while `next` waits, as far as the body is free."""
 
     async def next(self) -> bytes:
         """The next chunk once it is there; empty at the end."""
@@ -47,7 +50,7 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         # A task of its own: here, each chunk would wake all the coroutines of the application around this one.
-        sending = asyncio.create_task(self._send(send, scope["state"][ABORT]))
+        sending = asyncio.create_task(self._send(send, scope["state"][ABORT], scope["state"][BODY]))
         leaving = asyncio.create_task(_leave(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -57,10 +60,11 @@ class EventStream(Response):
         if not sending.cancelled():
             sending.result()
 
-    async def _send(self, send: Send, abort: Callable[[], None]) -> None:
+    async def _send(self, send: Send, abort: Callable[[], None], body: Body) -> None:
         watch = _Watch(self._send_limit, abort)
         with watch.running():
             async with self._chunks as chunks:
+                chunks.write_to(body)
                 while chunk := await chunks.next():
                     watch.began = time.monotonic()
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import math
 from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from redis.exceptions import RedisError
 from citewire.runtime.answer_log import channel
 from citewire.runtime.errors import TransientError
 from gateway.news import News
+from gateway.subscription import Subscription
 
 log = structlog.get_logger()
 
@@ -124,11 +124,10 @@ class Hub:
         try:
             await connection.connect()  # type: ignore[no-untyped-call] # redis-py
             self._connection = connection
+            subscription = Subscription(self._hear_of)
+            subscription.take_over(connection)
             await connection.send_command("SUBSCRIBE", _IDLE_CHANNEL, *self._readers)
-            while not self._is_closing:
-                message = await connection.read_response(timeout=math.inf)
-                self._is_quiet = False
-                self._pass_on(message)
+            raise await subscription.lost
         finally:
             self._connection = None
             probing.cancel()
@@ -146,16 +145,16 @@ class Hub:
                 if self._is_quiet:
                     await connection.disconnect(nowait=True)
 
-    def _pass_on(self, message: Any) -> None:
+    def _hear_of(self, message: Any) -> None:
+        self._is_quiet = False
         kind, name = message[0], message[1]
         readers = self._readers.get(name)
         if not readers:
             return
         if kind == "message":
-            first, _, lines = message[2].partition("\n")
-            entries = lines.split("\n") if lines else ()
+            first, *entries = message[2].split("\n")
             for news in readers:
-                news.offer(int(first), entries, len(lines))
+                news.offer(int(first), entries, len(message[2]))
         elif kind == "subscribe":
             # What was published before the subscription, nobody told us.
             for news in readers:

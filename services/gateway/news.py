@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # Characters of entries kept for one reader. A slower one reads them from the log again, at its own pace.
 MAX_HELD = 256 * 1024
@@ -11,19 +11,25 @@ MAX_HELD = 256 * 1024
 class News:
     """One reader's news. Entries are at hand only as long as they follow each other and are not too many."""
 
-    __slots__ = ("_due", "_entries", "_first", "_must_look", "_size", "_waiter")
+    __slots__ = ("_due", "_entries", "_first", "_must_look", "_patience", "_size", "_waiter", "take_at_once")
 
     def __init__(self) -> None:
+        # Takes entries, the first of which has this number, while its reader waits; or says that it can't.
+        self.take_at_once: Callable[[int, Sequence[str]], bool] = _leave
         self._first = 0
         self._entries: list[str] = []
         self._size = 0
         self._must_look = False
         self._waiter: asyncio.Future[bool] | None = None
         self._due = math.inf
+        self._patience = math.inf
 
     def offer(self, first: int, entries: Sequence[str], size: int) -> None:
         """Take entries of so many characters, the first of which has the number `first`; none: the reader must look."""
         if self._must_look:
+            return
+        if self._is_awaited and self.take_at_once(first, entries):
+            self._due = asyncio.get_running_loop().time() + self._patience
             return
         if not self._entries:
             self._first = first
@@ -44,6 +50,7 @@ class News:
         """True once there is news, False when there was none for so long, as told by `expire`."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
+        self._patience = seconds
         self._due = loop.time() + seconds
         if self._entries or self._must_look:
             self._wake(is_news=True)
@@ -65,6 +72,11 @@ class News:
         self._forget()
         return None if must_look else entries[number + 1 - first :]
 
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether the reader waits, which it does only when nothing is at hand."""
+        return self._waiter is not None and not self._waiter.done()
+
     def _forget(self) -> None:
         self._entries, self._size = [], 0
 
@@ -72,3 +84,7 @@ class News:
         self._due = math.inf
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(is_news)
+
+
+def _leave(_first: int, _entries: Sequence[str]) -> bool:
+    return False

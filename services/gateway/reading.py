@@ -87,6 +87,13 @@ class Reading:
             self.number = number
         return "".join(chunks)
 
+    def take_deltas(self, first: int, entries: Sequence[str]) -> str:
+        """The frames of entries that are nothing but deltas and follow the last one; else none, and none is taken."""
+        is_next = first == self.number + 1 and self.number >= self.after
+        if self._is_merged or not is_next or not all(entry.startswith(_DELTA) for entry in entries):
+            return ""
+        return self.take(entries)
+
     def _take_other(self, entry: str, number: int) -> list[str]:
         kind, _, data = entry.partition(" ")
         if kind == _END:

@@ -23,6 +23,7 @@ from citewire.runtime.answer_log import READ_LIMIT, AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError
 from gateway import frames, replay
+from gateway.connection import Body
 from gateway.disconnects import Disconnects
 from gateway.hub import Hub
 from gateway.marks import Marks
@@ -115,11 +116,21 @@ class AnswerStream:
     is_gone: bool = False
     has_ended: bool = False
 
-    async def next(self) -> bytes:
-        """The next frames, or a comment after long silence; nothing once the stream has ended.
+    def write_to(self, body: Body) -> None:
+        """Write deltas there as they come, while `next` waits and the client takes them."""
 
-        One coroutine and no more for a delta: each layer costs hundreds of streams as much as the delta's frame.
-        """
+        def take(first: int, entries: Sequence[str]) -> bool:
+            if not body.is_free or self.draining.is_set():
+                return False
+            if chunk := self.reading.take_deltas(first, entries):
+                body.write(chunk.encode())
+                self.last_sent = time.monotonic()
+            return bool(chunk)
+
+        self.news.take_at_once = take
+
+    async def next(self) -> bytes:
+        """The next frames, or a comment after long silence; nothing once the stream has ended."""
         while not self.has_ended:
             is_news = await self.news.wait(self.settings.persist_grace if self.reading.end else CHECK_INTERVAL)
             if self.draining.is_set():

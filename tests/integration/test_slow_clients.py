@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from gateway.connection import Connection
+from gateway.connection import Body, Connection
 from gateway.event_stream import EventStream
 from waiting import until
 
@@ -26,6 +26,9 @@ class Endless:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await EventStream(self._chunks(), {}, LIMIT)(scope, receive, send)
+
+    def write_to(self, body: Body) -> None:
+        self.body = body
 
     async def next(self) -> bytes:
         await asyncio.sleep(0)
@@ -73,6 +76,22 @@ def stalled_client(port: int) -> Generator[None]:
 
 async def test_a_stalled_connection_is_freed_with_all_that_it_held() -> None:
     app = Endless()
+    async with serving(app) as (server, port):
+        with stalled_client(port):
+            await until(lambda: app.open_streams == 1)
+
+            await until(lambda: not (app.open_streams or server.server_state.connections))
+
+
+async def test_a_stalled_client_is_cut_off_also_where_chunks_are_written_past_the_server() -> None:
+    class WritesAtOnce(Endless):
+        async def next(self) -> bytes:
+            while self.body.is_free:
+                self.body.write(CHUNK)
+                await asyncio.sleep(0)
+            return await super().next()
+
+    app = WritesAtOnce()
     async with serving(app) as (server, port):
         with stalled_client(port):
             await until(lambda: app.open_streams == 1)

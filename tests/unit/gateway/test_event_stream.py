@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from starlette.types import Message, Scope
 
-from gateway.connection import ABORT
+from gateway.connection import ABORT, BODY, Body
 from gateway.event_stream import EventStream
 from waiting import until
 
@@ -24,11 +24,18 @@ class Connection:
         self.takes = asyncio.Event()
         self.takes.set()
         # As the server has it: whoever waits to send goes on, and learns that the client is gone.
-        self.scope: Scope = {"type": "http", "state": {ABORT: self.abort}}
+        self.scope: Scope = {"type": "http", "state": {ABORT: self.abort, BODY: self}}
 
     def abort(self) -> None:
         self.left.set()
         self.takes.set()
+
+    @property
+    def is_free(self) -> bool:
+        return self.takes.is_set()
+
+    def write(self, piece: bytes) -> None:
+        self.sent.append({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def receive(self) -> Message:
         await self.left.wait()
@@ -52,6 +59,10 @@ class TwoChunks:
         self.is_closed = False
         self._chunks = [b"a", b"b"]
         self._is_endless = is_endless
+        self.body: Body | None = None
+
+    def write_to(self, body: Body) -> None:
+        self.body = body
 
     async def next(self) -> bytes:
         if self._chunks:
@@ -84,6 +95,20 @@ async def test_a_stream_sends_its_head_its_chunks_and_its_end() -> None:
         (b"b", True),
         (b"", False),
     ]
+
+
+async def test_chunks_may_write_past_the_server_once_the_head_is_sent() -> None:
+    connection, chunks = Connection(), TwoChunks(is_endless=True)
+    response = EventStream(chunks.stream(), {}, LIMIT)
+    streaming = asyncio.create_task(response(connection.scope, connection.receive, connection.send))
+    await until(lambda: connection.body == b"ab")
+
+    assert chunks.body is not None
+    chunks.body.write(b"c")
+
+    assert connection.body == b"abc"
+    connection.left.set()
+    await streaming
 
 
 async def test_b09_a_client_that_leaves_ends_the_stream_quietly() -> None:

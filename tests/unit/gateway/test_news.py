@@ -1,6 +1,7 @@
 """What came for one reader: entries at hand as long as they follow each other."""
 
 import asyncio
+from collections.abc import Sequence
 
 from gateway.news import MAX_HELD, News
 
@@ -96,3 +97,63 @@ async def test_a_wait_expires_when_its_time_is_over_and_not_before() -> None:
 
     assert not is_over_too_soon
     assert await waiting is False
+
+
+class Taker:
+    """Takes entries at once, or leaves them."""
+
+    def __init__(self, *, is_free: bool = True) -> None:
+        self._is_free = is_free
+        self.taken: list[tuple[int, Sequence[str]]] = []
+
+    def take(self, first: int, entries: Sequence[str]) -> bool:
+        if self._is_free:
+            self.taken.append((first, entries))
+        return self._is_free
+
+
+async def test_what_is_taken_at_once_wakes_nobody() -> None:
+    news, taker = News(), Taker()
+    news.take_at_once = taker.take
+    waiting = news.wait(60)
+
+    news.offer(1, ["a"], 1)
+
+    assert taker.taken == [(1, ["a"])]
+    assert not waiting.done()
+
+
+async def test_what_is_taken_at_once_puts_the_end_of_the_wait_off() -> None:
+    news, loop = News(), asyncio.get_running_loop()
+    news.take_at_once = Taker().take
+    waiting, begun = news.wait(60), loop.time()
+
+    news.offer(1, ["a"], 1)
+    while loop.time() == begun:
+        await asyncio.sleep(0)
+    news.offer(2, ["b"], 1)
+    news.expire(begun + 60)
+
+    assert not waiting.done()
+
+
+async def test_what_cannot_be_taken_at_once_wakes_the_reader() -> None:
+    news = News()
+    news.take_at_once = Taker(is_free=False).take
+    waiting = news.wait(60)
+
+    news.offer(1, ["a"], 1)
+
+    assert await waiting is True
+    assert news.take(0) == ["a"]
+
+
+async def test_nothing_overtakes_what_waits_for_its_reader() -> None:
+    news, taker = News(), Taker()
+    news.offer(1, ["a"], 1)
+    news.take_at_once = taker.take
+
+    news.offer(2, ["b"], 1)
+
+    assert not taker.taken
+    assert news.take(0) == ["a", "b"]

@@ -68,3 +68,38 @@ def test_a_stored_status_other_than_the_end_refutes_it() -> None:
 
     assert reading.is_refuted
     assert not reading.is_done
+
+
+def test_deltas_that_follow_are_taken() -> None:
+    reading = Reading(0, is_merged=False)
+    reading.take([SOURCES])
+
+    assert reading.take_deltas(2, encode_deltas(["a", "b"])) == (
+        'id: 2\nevent: delta\ndata: {"text":"a"}\n\nid: 3\nevent: delta\ndata: {"text":"b"}\n\n'
+    )
+    assert reading.number == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "entries"),
+    [(1, encode_deltas(["a"])), (3, encode_deltas(["a"])), (2, [END]), (2, [*encode_deltas(["a"]), END])],
+)
+def test_of_anything_else_nothing_is_taken(first: int, entries: list[str]) -> None:
+    reading = Reading(0, is_merged=False)
+    reading.take([SOURCES])
+
+    assert not reading.take_deltas(first, entries)
+    assert reading.number == 1
+
+
+def test_a_merged_stream_takes_no_deltas_by_themselves() -> None:
+    reading = Reading(0, is_merged=True)
+    reading.take([SOURCES])
+
+    assert not reading.take_deltas(2, encode_deltas(["a"]))
+
+
+def test_deltas_that_the_client_has_already_are_not_taken() -> None:
+    reading = Reading(3, is_merged=False)
+
+    assert not reading.take_deltas(3, encode_deltas(["a"]))
