@@ -150,6 +150,11 @@ class RetrievalPlanned(Event):
     degraded: str | None = None
 
     @property
+    def asked(self) -> str:
+        """The question as it stands alone."""
+        return self.planner.rewritten_question or self.question
+
+    @property
     def event_id(self) -> UUID:
         return uuid5(self.question_id, self.subject)
 

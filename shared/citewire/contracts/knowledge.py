@@ -20,6 +20,7 @@ from citewire.contracts.filters import (
 )
 from citewire.contracts.identity import Role, User
 from citewire.contracts.model import Input, Message
+from citewire.contracts.provenance import Usage
 from citewire.contracts.retrieval import RetrievalSettings
 from citewire.contracts.sessions import KbId
 
@@ -144,6 +145,41 @@ class DocumentStatus(StrEnum):
     FAILED = "failed"
 
 
+class ContextualState(StrEnum):
+    """What the headers of a document's chunks are made of.
+
+    Plain ones say its title and headings, complete ones a model's summaries too; partial ones lack some. A document
+    that waits, is being summarised or failed has plain ones.
+    """
+
+    PLAIN = "plain"
+    WAITING = "waiting"
+    SUMMARISING = "summarising"
+    PARTIAL = "partial"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
+class Contextual(Message):
+    """How the headers of a searched version came about, by which provider's model, and what it cost.
+
+    `reason` says what is missing and why; `sections` counts those that were summarised. `usage` counts failed tries
+    too; None: no model was asked.
+    """
+
+    state: ContextualState = ContextualState.PLAIN
+    reason: str | None = None
+    sections: int = 0
+    provider: str = ""
+    model: str = ""
+    usage: Usage | None = None
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a model is still to be asked, or is being asked."""
+        return self.state in {ContextualState.WAITING, ContextualState.SUMMARISING}
+
+
 class Document(Message):
     """A document as listed: `version` is the searched one (0: none yet), `reason` says why an upload failed.
 
@@ -164,6 +200,7 @@ class Document(Message):
     embedded: int = 0
     metadata: Metadata = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    contextual: Contextual = Contextual()
     updated_at: datetime
 
 
