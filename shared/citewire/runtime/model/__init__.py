@@ -1,0 +1,1 @@
+"""The client of language models: one interface over two protocols and several providers."""
