@@ -13,6 +13,7 @@ import typer
 
 from embedded.admin_key import first_admin_key
 from embedded.errors import EmbeddedError
+from embedded.master_key import master_key
 from embedded.parent import end_with_parent
 from embedded.roles import running_roles
 from embedded.servers import EmbeddedServers, ServerUrls
@@ -99,6 +100,7 @@ def _configure(urls: ServerUrls, data_dir: Path, port: int, key: str) -> None:
         CITEWIRE_RETRIEVER_DATA_DIR=str(data_dir / "retriever"),
         CITEWIRE_GATEWAY_PORT=str(port),
         CITEWIRE_GATEWAY_FIRST_ADMIN_KEY=key,
+        CITEWIRE_MASTER_KEY=os.environ.get("CITEWIRE_MASTER_KEY") or master_key(data_dir),
     )
 
 

@@ -12,13 +12,16 @@ from citewire.contracts.events import MAX_QUESTION_CHARACTERS, QuestionAsked, no
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.model import Input
+from citewire.contracts.providers import Purpose
 from citewire.contracts.requests import GetInteraction, GetSessionContext, InteractionReply
 from citewire.contracts.sessions import InteractionStatus, KbId, Session, SessionParams, SessionParamsInput
 from citewire.runtime.admission import Admission
 from citewire.runtime.answer_log import AnswerLog, AnswerState
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError, conflict, invalid
+from citewire.runtime.providers import Providers
 from citewire.runtime.registry import Registry
+from citewire.text.budget import question_fits, question_room
 from citewire.text.normalise import clean
 from citewire.text.tokens import are_within
 from gateway.permits import check_question_filters, check_scope
@@ -53,6 +56,7 @@ class Accepting:
     kbs: Registry[KnowledgeBase]
     admission: Admission
     pressure: Pressure
+    providers: Providers
     asker: str
 
     async def accept(self, ask: Ask, user: User, key: str | None) -> UUID:
@@ -157,8 +161,17 @@ class Accepting:
             _check_scope(ask, session)
             params, kb_ids = ask.params or session.params, session.kb_ids
             self._check_filters(params, session, user)
-        _check_length(ask.question, params.max_chat_history_tokens)
+        self._check_length(ask.question, params)
         return params, kb_ids
+
+    def _check_length(self, question: str, params: SessionParams) -> None:
+        limit = params.max_chat_history_tokens
+        if not are_within([question], limit):
+            raise invalid("question", f"is longer than the {limit} tokens of max_chat_history_tokens")
+        if (provider := self.providers.entry(Purpose.ASK)) is not None:
+            room = provider.context_tokens, provider.max_output_tokens, params.system_message
+            if not question_fits(question, *room):
+                raise invalid("question", f"is longer than the {question_room(*room)} tokens that its model has for it")
 
     def _check_filters(self, params: SessionParams, session: Session, user: User) -> None:
         # A knowledge base that is gone, or may no longer be read, is left out and named in the answer.
@@ -188,8 +201,3 @@ def _check_scope(ask: Ask, session: Session) -> None:
     if asked and set(asked) != set(session.kb_ids):
         field = "kb_ids" if ask.kb_ids is not None else "params.kb_ids"
         raise invalid(field, "a session keeps the knowledge bases that it began with")
-
-
-def _check_length(question: str, max_tokens: int) -> None:
-    if not are_within([question], max_tokens):
-        raise invalid("question", f"is longer than the {max_tokens} tokens of max_chat_history_tokens")

@@ -11,6 +11,7 @@ from citewire.contracts.identity import ApiKey, BrowserSession
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.streams import BROWSER_BUCKET, KB_BUCKET, KEY_BUCKET
 from citewire.runtime.admission import Admission, Limits
+from citewire.runtime.providers import open_providers
 from citewire.runtime.registry import watch
 from citewire.runtime.service import Bindings, HttpApp, Service, Wires
 from gateway.accept import Accepting
@@ -23,7 +24,7 @@ from gateway.marks import Marks
 from gateway.parts import Parts
 from gateway.pressure import Pressure
 from gateway.problems import install_problem_handlers
-from gateway.routes import access, dead_letters, kbs, operations, page, questions, sessions
+from gateway.routes import access, dead_letters, kbs, model_settings, operations, page, questions, sessions
 from gateway.settings import Settings
 from gateway.stop import Stops
 from gateway.stream import AnswerStreams, Record
@@ -40,6 +41,7 @@ def create_app() -> Service:
             watch(wires.bus, KB_BUCKET, KnowledgeBase) as kb_registry,
             watch(wires.bus, KEY_BUCKET, ApiKey) as keys,
             watch(wires.bus, BROWSER_BUCKET, BrowserSession) as browsers,
+            open_providers(wires.bus, purposes=()) as providers,
             Hub(wires.redis).running() as hub,
             Disconnects(wires.answer_log, hub, stops).running() as disconnects,
             Pressure(wires.bus.js, hub, wires.draining, settings).sampling() as pressure,
@@ -55,10 +57,13 @@ def create_app() -> Service:
                     settings=settings,
                     wires=wires,
                     kbs=kb_registry,
+                    providers=providers,
                     identities=identities,
                     streams=streams,
                     stops=stops,
-                    accepting=Accepting(wires.bus, wires.answer_log, kb_registry, admission, pressure, settings.asker),
+                    accepting=Accepting(
+                        wires.bus, wires.answer_log, kb_registry, admission, pressure, providers, settings.asker
+                    ),
                 )
             )
             yield Bindings(http=HttpApp(app, settings.host, settings.port, streams.drain, Connection))
@@ -73,7 +78,7 @@ def create_http(parts: Parts) -> FastAPI:
     app.state.parts = parts
     app.add_middleware(BodyLimit, settings=parts.settings)
     install_problem_handlers(app)
-    for module in (questions, sessions, kbs, access, dead_letters, operations, page):
+    for module in (questions, sessions, kbs, access, model_settings, dead_letters, operations, page):
         app.include_router(module.router)
     app.mount("/assets", page.Assets(directory=page.WEB))
     return app

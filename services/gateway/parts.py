@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from citewire.contracts.knowledge import KnowledgeBase
+from citewire.runtime.providers import Providers
 from citewire.runtime.registry import Registry
 from citewire.runtime.service import Wires
 from gateway.accept import Accepting
@@ -22,6 +23,7 @@ class Parts:
     settings: Settings
     wires: Wires
     kbs: Registry[KnowledgeBase]
+    providers: Providers
     identities: Identities
     streams: AnswerStreams
     stops: Stops

@@ -8,6 +8,7 @@ import nats
 import pytest
 from redis.asyncio import Redis
 
+from citewire.contracts.streams import KEY_BUCKET, PROVIDER_BUCKET
 from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
 from citewire.runtime.provision import STREAMS, provision
@@ -41,12 +42,14 @@ async def database(servers: ServerUrls) -> AsyncGenerator[str]:
 
 @pytest.fixture
 async def bus(servers: ServerUrls) -> AsyncGenerator[Bus]:
-    """A connection on provisioned, empty streams."""
+    """A connection on provisioned, empty streams, without keys of users or settings of models."""
     client = await nats.connect(servers.nats)
     js = client.jetstream()
     await provision(js, max_replicas=1)
     for stream in STREAMS:
         await js.purge_stream(str(stream.name))
+    for bucket in (KEY_BUCKET, PROVIDER_BUCKET):
+        await js.purge_stream(f"KV_{bucket}")
     yield Bus(client, js)
     await client.close()
 

@@ -28,6 +28,7 @@ from gateway.accept import Accepting, Ask
 from gateway.hub import Hub
 from gateway.pressure import Pressure, Stage
 from gateway.settings import Settings
+from model_stage import FixedProviders, SayingClient
 from stream_stage import telling_records
 from waiting import until
 
@@ -89,7 +90,8 @@ def one_question(redis: Redis, answer_log: AnswerLog) -> Admission:
 @pytest.fixture
 async def accepting(bus: Bus, redis: Redis, answer_log: AnswerLog, pressure: Pressure) -> AsyncGenerator[Accepting]:
     async with watch(bus, KB_BUCKET, KnowledgeBase) as kbs:
-        yield Accepting(bus, answer_log, kbs, Admission(redis, answer_log, NO_LIMITS), pressure, ASKER)
+        admission = Admission(redis, answer_log, NO_LIMITS)
+        yield Accepting(bus, answer_log, kbs, admission, pressure, FixedProviders(), ASKER)
 
 
 async def published(bus: Bus) -> list[QuestionAsked]:
@@ -142,6 +144,28 @@ async def test_p4_the_question_is_published_without_control_characters(
 @pytest.mark.parametrize("question", [" ", "\u0000", "\u0000 \n"])
 async def test_a_question_of_nothing_is_422(accepting: Accepting, user: User, question: str) -> None:
     assert await status_of(accepting, ask(question), user) == 422
+
+
+async def test_f05_a_question_that_the_answering_model_can_not_take_is_422_and_never_published(
+    accepting: Accepting, bus: Bus, user: User
+) -> None:
+    small = replace(accepting, providers=FixedProviders(SayingClient(context_tokens=2048, max_output_tokens=256)))
+
+    with pytest.raises(Refusal) as refused:
+        await small.accept(ask("word " * 400), user, None)
+
+    assert (refused.value.problem.status, refused.value.problem.errors[0].field) == (422, "question")
+    assert await published(bus) == []
+
+
+async def test_f05_a_question_that_just_fits_the_answering_model_is_accepted(
+    accepting: Accepting, bus: Bus, user: User
+) -> None:
+    small = replace(accepting, providers=FixedProviders(SayingClient(context_tokens=2048, max_output_tokens=256)))
+
+    await small.accept(ask("word " * 200), user, None)
+
+    assert len(await published(bus)) == 1
 
 
 async def test_without_a_key_the_same_question_runs_twice(accepting: Accepting, bus: Bus, user: User) -> None:

@@ -12,8 +12,10 @@ from nats.errors import NoRespondersError
 from nats.js.api import AckPolicy, ConsumerConfig
 from nats.js.errors import ServiceUnavailableError
 
-from citewire.contracts.streams import KB_BUCKET, KEY_BUCKET, OUTCOMES, QUESTIONS, SEGMENTS
+from citewire.contracts.providers import Provider
+from citewire.contracts.streams import KB_BUCKET, KEY_BUCKET, OUTCOMES, PROVIDER_BUCKET, QUESTIONS, SEGMENTS
 from citewire.runtime.bus import Bus
+from citewire.runtime.providers import open_providers
 from citewire.runtime.provision import provision
 from citewire.runtime.settings import ROLES, RuntimeSettings
 from embedded.servers import ServerUrls
@@ -88,6 +90,7 @@ async def waiting(bus: Bus, stream: str) -> int:
         ("generator", "qa.v1.interaction.finished.shop"),
         ("persister", "qa.v1.interaction.finished.shop"),
         ("citewire", "qa.v1.question.asked.anybody"),
+        ("gateway", f"$KV.{PROVIDER_BUCKET}.main"),
     ],
 )
 async def test_a_role_says_what_is_its_own(connect: Connect, role: str, subject: str) -> None:
@@ -108,6 +111,14 @@ async def test_a_role_says_what_is_its_own(connect: Connect, role: str, subject:
         ("autoquery", f"$KV.{KEY_BUCKET}.stolen"),
         ("autoquery", f"$JS.API.CONSUMER.CREATE.KV_{KEY_BUCKET}"),
         ("autoquery", f"$JS.API.STREAM.MSG.GET.KV_{KEY_BUCKET}"),
+        ("autoquery", f"$KV.{PROVIDER_BUCKET}.main"),
+        ("retriever", f"$KV.{PROVIDER_BUCKET}.main"),
+        ("generator", f"$KV.{PROVIDER_BUCKET}.main"),
+        ("generator", f"$JS.API.STREAM.UPDATE.KV_{PROVIDER_BUCKET}"),
+        ("persister", f"$KV.{PROVIDER_BUCKET}.main"),
+        ("persister", f"$JS.API.CONSUMER.CREATE.KV_{PROVIDER_BUCKET}"),
+        ("persister", f"$JS.API.CONSUMER.DURABLE.CREATE.KV_{PROVIDER_BUCKET}.thief"),
+        ("persister", f"$JS.API.STREAM.MSG.GET.KV_{PROVIDER_BUCKET}"),
         ("retriever", "qa.v1.retrieval.planned"),
         ("retriever", "qa.v1.interaction.finished.web"),
         ("retriever", f"$JS.API.CONSUMER.DURABLE.CREATE.KV_{KEY_BUCKET}.thief"),
@@ -154,6 +165,19 @@ async def test_each_role_makes_anew_what_the_server_has_lost(connect: Connect, b
 
     assert await waiting(bus, SEGMENTS) == 0
     assert guest.refused == []
+
+
+@pytest.mark.parametrize("role", ["gateway", "autoquery", "retriever", "generator"])
+async def test_a_role_that_may_ask_a_model_sees_its_settings(connect: Connect, bus: Bus, role: str) -> None:
+    guest = await connect(role)
+    main = Provider(name="main")
+
+    async with open_providers(Bus(guest.client, guest.client.jetstream())) as providers:
+        await (await bus.js.key_value(PROVIDER_BUCKET)).put("main", main.model_dump_json().encode())
+        await providers.registry.wait_for("main", present=True)
+        read = await providers.registry.read("main")
+
+    assert (read, guest.refused) == (main, [])
 
 
 @pytest.mark.parametrize("login", [{}, {"user": "shop", "pass": "guess"}, {"user": "nobody", "pass": "guess"}])

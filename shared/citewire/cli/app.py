@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def _run_client() -> None:
-    from citewire.cli import dead_letters, kb, key  # noqa: PLC0415
+    from citewire.cli import dead_letters, kb, key, model  # noqa: PLC0415
     from citewire.cli import eval as evaluation  # noqa: PLC0415 - see above
     from citewire.cli.ask import ask  # noqa: PLC0415
     from citewire.cli.search import search  # noqa: PLC0415
@@ -34,6 +34,7 @@ def _run_client() -> None:
     app.command()(search)
     app.add_typer(kb.app, name="kb")
     app.add_typer(key.app, name="key")
+    app.add_typer(model.app, name="model")
     app.add_typer(evaluation.app, name="eval")
     app.add_typer(dead_letters.app, name="dead-letters")
     for command in entry_points(group="citewire.commands"):

@@ -9,11 +9,14 @@ from rich.text import Text
 from citewire.cli.client import Client
 from citewire.cli.options import Key, Url, connect
 from citewire.contracts.answers import DeltaFrame, DoneFrame, SourcesFrame
-from citewire.contracts.evidence import Citation, Source
+from citewire.contracts.evidence import Citation, Quote, QuoteOrigin, Source, Verdict
 from citewire.contracts.problems import Problem
+from citewire.contracts.provenance import Generator, Maker, Planner
 
 console = Console(highlight=False, markup=False)
 notes = Console(stderr=True, highlight=False, markup=False, style="dim")
+
+UNPROVED = "! not proved"
 
 
 def ask(
@@ -73,11 +76,44 @@ def _print_end(done: DoneFrame, sources: dict[int, Source]) -> None:
         notes.print(f"no such source: {', '.join(map(str, done.dangling_citations))}")
     if done.degraded:
         notes.print(f"degraded: {done.degraded}")
+    if made := _made_by(done):
+        notes.print(made, soft_wrap=True)
     notes.print(f"{done.status} · session {done.session_id}")
 
 
 def _source_line(citation: Citation, source: Source) -> Text:
     page = citation.page_label or citation.page
     where = f"{source.title or source.file_name}" + (f", p. {page}" if page else "")
-    verdicts = ", ".join(dict.fromkeys(quote.verdict for quote in citation.quotes)) or "not quoted"
-    return Text.assemble((f"[{citation.number}] ", "bold cyan"), where, (f" · {source.kb_id} · {verdicts}", "dim"))
+    standing = ", ".join(dict.fromkeys(map(_standing, citation.quotes))) or f"{UNPROVED}: nothing quoted"
+    style = "yellow" if UNPROVED in standing else "dim"
+    number = (f"[{citation.number}] ", "bold cyan")
+    return Text.assemble(number, where, (f" · {source.kb_id} · ", "dim"), (standing, style))
+
+
+def _standing(quote: Quote) -> str:
+    """How far a quote is proved, with a sign that needs no colour."""
+    if quote.verdict in {Verdict.EXACT, Verdict.NORMALISED}:
+        return "~ supporting passage, not quoted" if quote.origin is QuoteOrigin.FOUND else "✓ proved"
+    numbers = ", ".join(dict.fromkeys(str(piece.number) for piece in quote.pieces))
+    if quote.verdict is Verdict.MISATTRIBUTED:
+        return f"{UNPROVED}: stands in source {numbers}" if numbers else f"{UNPROVED}: stands in another source"
+    if quote.verdict is Verdict.STITCHED:
+        return f"{UNPROVED}: put together from parts of source {numbers}"
+    return f"{UNPROVED}: not in the source"
+
+
+def _made_by(done: DoneFrame) -> str:
+    made = []
+    if done.planner:
+        made.append(f"planned {_named(done.planner)}")
+        if not done.planner.search_needed:
+            made.append("no search needed, by the planner's word")
+    if done.generator:
+        made.append(f"written {_named(done.generator)}")
+    return " · ".join(made)
+
+
+def _named(maker: Planner | Generator) -> str:
+    if maker.made_by is Maker.MODEL:
+        return f"by {maker.model} ({maker.provider})"
+    return "by rules" if maker.made_by is Maker.RULES else "without a model: sentences of the sources"

@@ -84,9 +84,19 @@ class Client:
     def wait_until_settled(self, document: Document) -> Document:
         """The document once it is indexed or failed."""
         while document.status in {DocumentStatus.SUBMITTED, DocumentStatus.PARSING}:
-            time.sleep(POLL_INTERVAL)
-            document = self.read(Document, "GET", f"/v1/kbs/{document.kb_id}/documents/{document.doc_id}")
+            document = self._later(document)
         return document
+
+    def wait_until_summarised(self, document: Document) -> Document:
+        """The document once no model is to be asked about it any more."""
+        while document.contextual.is_pending:
+            document = self._later(document)
+        return document
+
+    def _later(self, document: Document) -> Document:
+        """The document as it is a moment later."""
+        time.sleep(POLL_INTERVAL)
+        return self.read(Document, "GET", f"/v1/kbs/{document.kb_id}/documents/{document.doc_id}")
 
     def ask(self, body: dict[str, Any]) -> Iterator[ServerSentEvent]:
         """The frames of an answer; a connection that breaks is taken up again where it broke.

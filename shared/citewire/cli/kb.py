@@ -151,27 +151,54 @@ def add_files(
 ) -> list[tuple[str, str]]:
     """Upload files and wait for each, with a progress bar; the names and reasons of those that failed."""
     failed: list[tuple[str, str]] = []
-    with Progress(*_columns(), console=Console(stderr=True)) as progress:
+    added: list[Document] = []
+    with Progress(*_columns(), console=Console(stderr=True, markup=False, highlight=False)) as progress:
         task = progress.add_task(kb_id, total=len(files))
         for path in files:
-            progress.update(task, description=f"{kb_id}: {path.name}".replace("[", r"\["))
-            if (reason := _add_one(client, kb_id, path, metadata or {})) is not None:
-                failed.append((path.name, reason))
+            progress.update(task, description=_label(kb_id, path.name))
+            outcome = _add_one(client, kb_id, path, metadata or {})
+            if isinstance(outcome, Document):
+                added.append(outcome)
+            else:
+                failed.append((path.name, outcome))
             progress.advance(task)
         progress.update(task, description=kb_id)
+        _watch_summaries(client, [document for document in added if document.contextual.is_pending], progress)
     return failed
+
+
+def _watch_summaries(client: Client, documents: list[Document], progress: Progress) -> None:
+    """A bar of its own for what a model is asked; the documents can be searched meanwhile."""
+    if not documents:
+        return
+    task = progress.add_task("summaries", total=len(documents))
+    for document in documents:
+        progress.update(task, description=_label("summaries", document.file_name))
+        try:
+            reason = client.wait_until_summarised(document).contextual.reason
+        except ServiceProblem as problem:
+            reason = str(problem)
+        if reason is not None:
+            progress.console.print(f"{document.file_name}: {reason}")
+        progress.advance(task)
+    progress.update(task, description="summaries")
+
+
+def _label(what: str, file_name: str) -> str:
+    return f"{what}: {file_name}".replace("[", r"\[")
 
 
 def _columns() -> tuple[ProgressColumn, ...]:
     return SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
 
 
-def _add_one(client: Client, kb_id: str, path: Path, metadata: Mapping[str, Any]) -> str | None:
+def _add_one(client: Client, kb_id: str, path: Path, metadata: Mapping[str, Any]) -> Document | str:
+    """The document as it is searched, or why it is not."""
     try:
         document = client.wait_until_settled(client.upload(kb_id, path, metadata))
     except (ServiceProblem, OSError) as error:
         return str(error)
-    return document.reason or "failed" if document.status is DocumentStatus.FAILED else None
+    return document.reason or "failed" if document.status is DocumentStatus.FAILED else document
 
 
 def _files(paths: list[Path]) -> list[Path]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from citewire.contracts.knowledge import Document, Embedding, KnowledgeBase
+from citewire.contracts.knowledge import Contextual, Document, Embedding, KnowledgeBase
 
 
 def settings_table(kb: KnowledgeBase, embedding: Embedding) -> Table:
@@ -42,7 +42,7 @@ def kb_table(kbs: Iterable[KnowledgeBase]) -> Table:
 
 def document_table(documents: Iterable[Document]) -> Table:
     """Documents, one a row."""
-    table = Table("file", "title", "version", "status", "pages", "chunks", "metadata")
+    table = Table("file", "title", "version", "status", "pages", "chunks", "headers", "metadata")
     for document in documents:
         state = document.status if document.reason is None else f"{document.status}: {document.reason}"
         table.add_row(
@@ -52,6 +52,17 @@ def document_table(documents: Iterable[Document]) -> Table:
             state,
             str(document.pages or "–"),
             str(document.chunks),
+            headers_text(document.contextual),
             ", ".join(f"{name}={value}" for name, value in document.metadata.items()),
         )
     return table
+
+
+def headers_text(contextual: Contextual) -> str:
+    """What a document's headers are made of, what they cost, and what is missing."""
+    sections = contextual.sections
+    facts = [f"{sections} section{'' if sections == 1 else 's'}"] if sections else []
+    if contextual.usage is not None:
+        facts.append(f"{contextual.usage.input_tokens + contextual.usage.output_tokens:,} tokens")
+    text = contextual.state + (f" ({', '.join(facts)})" if facts else "")
+    return text if contextual.reason is None else f"{text}: {contextual.reason}"

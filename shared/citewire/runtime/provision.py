@@ -115,7 +115,14 @@ class ConsumerSpec:
 
 
 PLANNER = ConsumerSpec(
-    "autoquery", streams.QUESTIONS, f"{QuestionAsked.subject}.*", 32, timedelta(seconds=30), max_deliver=4
+    "autoquery",
+    streams.QUESTIONS,
+    f"{QuestionAsked.subject}.*",
+    128,
+    timedelta(seconds=30),
+    max_deliver=4,
+    # Two models may be asked for one plan.
+    is_long=True,
 )
 AUDITOR = ConsumerSpec(
     "persister-questions",
@@ -227,6 +234,7 @@ async def _put_buckets(js: JetStreamContext) -> None:
         (streams.KB_BUCKET, None),
         (streams.KEY_BUCKET, None),
         (streams.BROWSER_BUCKET, BROWSER_SESSION_LIFE),
+        (streams.PROVIDER_BUCKET, None),
     ):
         try:
             await js.key_value(bucket)

@@ -2,6 +2,7 @@
 
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROLES = ("gateway", "autoquery", "retriever", "generator", "persister")
@@ -25,6 +26,9 @@ class RuntimeSettings(BaseSettings):
     # Where a worker process without an HTTP service of its own answers health checks; none: nowhere.
     health_host: str = "127.0.0.1"
     health_port: int | None = None
+    # Seals the keys of model providers: 32 bytes in base64; where several stand with commas between them, the first
+    # seals and each opens. None: keys can't be kept, and no model is asked.
+    master_key: SecretStr = SecretStr("")
     log_level: str = "info"
     log_format: str = "console"
 

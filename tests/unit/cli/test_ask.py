@@ -1,22 +1,26 @@
 """What `citewire ask` prints of an answer."""
 
 from collections.abc import Generator
+from typing import Any
 from uuid import UUID
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from builders import source
 from citewire.cli.ask import ask
 from citewire.contracts.answers import DeltaFrame, DoneFrame, SourcesFrame
-from citewire.contracts.evidence import Quality, QualityLevel
+from citewire.contracts.evidence import Citation, Quality, QualityLevel, Quote, QuoteOrigin, QuotePiece, Verdict
+from citewire.contracts.provenance import Generator as Writer
+from citewire.contracts.provenance import Maker, Planner
 from citewire.contracts.sessions import InteractionStatus
 from loopback import QuietHandler, serving
 
 ID = UUID(int=1)
 QUALITY = Quality(level=QualityLevel.OK, reason="")
-SOURCES = SourcesFrame(question_id=ID, queries=(), sources=(), legs=(), quality=QUALITY).model_dump_json()
-DONE = DoneFrame(session_id=ID, question_id=ID, status=InteractionStatus.FINISHED).model_dump_json()
+EVIDENCE = source(1, "It is so.")
+SOURCES = SourcesFrame(question_id=ID, queries=(), sources=(EVIDENCE,), legs=(), quality=QUALITY).model_dump_json()
 
 
 def frames(*events: tuple[str, str]) -> str:
@@ -25,6 +29,24 @@ def frames(*events: tuple[str, str]) -> str:
 
 def delta(text: str) -> tuple[str, str]:
     return "delta", DeltaFrame(text=text).model_dump_json()
+
+
+def done(**fields: Any) -> str:
+    finished = DoneFrame(session_id=ID, question_id=ID, status=InteractionStatus.FINISHED)
+    return finished.model_copy(update=fields).model_dump_json()
+
+
+DONE = done()
+
+
+def citing(*quotes: Quote) -> str:
+    return done(citations=(Citation(number=1, kb_id=EVIDENCE.kb_id, doc_id=EVIDENCE.doc_id, quotes=quotes),))
+
+
+def quote(verdict: Verdict, origin: QuoteOrigin = QuoteOrigin.GIVEN, *numbers: int) -> Quote:
+    pieces = tuple(QuotePiece(number=number, start=0, end=2) for number in numbers)
+    place: dict[str, Any] = dict.fromkeys(("answer_start", "answer_end", "start", "end"))
+    return Quote(cited_text="It", verdict=verdict, origin=origin, pieces=pieces, **place)
 
 
 class Service:
@@ -75,3 +97,54 @@ def test_an_answer_that_begins_anew_stands_apart_and_says_so(service: Service) -
 
     assert result.stdout == "It is\nIt was so.\n"
     assert "the answer begins anew" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("quotes", "told"),
+    [
+        ([quote(Verdict.EXACT), quote(Verdict.NORMALISED)], "✓ proved"),
+        ([quote(Verdict.EXACT, QuoteOrigin.FOUND)], "~ supporting passage, not quoted"),
+        ([quote(Verdict.EXACT), quote(Verdict.NOT_FOUND)], "✓ proved, ! not proved: not in the source"),
+        ([quote(Verdict.MISATTRIBUTED, QuoteOrigin.GIVEN, 3)], "! not proved: stands in source 3"),
+        (
+            [quote(Verdict.STITCHED, QuoteOrigin.GIVEN, 1, 2, 1)],
+            "! not proved: put together from parts of source 1, 2",
+        ),
+        ([], "! not proved: nothing quoted"),
+    ],
+)
+def test_each_source_tells_how_far_its_quotes_are_proved(service: Service, quotes: list[Quote], told: str) -> None:
+    service.script = frames(("sources", SOURCES), delta("It is so [1]."), ("done", citing(*quotes)))
+
+    result = service.run()
+
+    assert result.stdout.splitlines()[-1] == f"[1] doc1 · kb · {told}"
+
+
+@pytest.mark.parametrize(
+    ("planner", "generator", "told"),
+    [
+        (Planner(), Writer(), "planned by rules · written without a model: sentences of the sources"),
+        (
+            Planner(made_by=Maker.MODEL, provider="main", model="small", search_needed=False),
+            Writer(made_by=Maker.MODEL, provider="main", model="large"),
+            "planned by small (main) · no search needed, by the planner's word · written by large (main)",
+        ),
+    ],
+)
+def test_who_planned_and_who_wrote_is_told(service: Service, planner: Planner, generator: Writer, told: str) -> None:
+    end = done(planner=planner, generator=generator)
+    service.script = frames(("sources", SOURCES), delta("It is so."), ("done", end))
+
+    result = service.run()
+
+    assert told in result.stderr
+    assert result.exit_code == 0
+
+
+def test_an_answer_that_nobody_wrote_names_nobody(service: Service) -> None:
+    service.script = frames(("sources", SOURCES), ("done", DONE))
+
+    result = service.run()
+
+    assert "written" not in result.stderr
