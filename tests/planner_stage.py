@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from autoquery.handlers import Planner
 from autoquery.settings import Settings
 from autoquery.standing import Standings
+from autoquery.stops import Stops
 from citewire.contracts.events import QuestionAsked, now
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
@@ -35,7 +36,9 @@ from citewire.runtime.admission import Admission
 from citewire.runtime.answer_log import AnswerLog, Opening
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError, not_found
+from citewire.runtime.providers import Providers
 from citewire.runtime.registry import Registry
+from model_stage import FixedProviders
 
 ASKER = User(user_id="u", groups=("sales",))
 
@@ -80,6 +83,7 @@ class KnownLog(AnswerLog):
     def __init__(self, noted: Opening | None = None, *, is_away: bool = False) -> None:
         self._noted = noted
         self._is_away = is_away
+        self.stopped: list[UUID] = []
 
     async def open(
         self, question_id: UUID, user_id: str, fingerprint: str, deadline: datetime, grace: float | None = None
@@ -89,6 +93,10 @@ class KnownLog(AnswerLog):
         opening = self._noted or Opening(is_new=True, user=user_id, fingerprint=fingerprint, is_claimed=False)
         self._noted = Opening(is_new=False, user=opening.user, fingerprint=opening.fingerprint, is_claimed=False)
         return opening
+
+    async def request_stop(self, question_id: UUID) -> bool:
+        self.stopped.append(question_id)
+        return True
 
 
 class Doorkeeper(Admission):
@@ -112,12 +120,17 @@ class Stage:
     bus: RecordingBus = field(default_factory=RecordingBus)
     log: KnownLog = field(default_factory=KnownLog)
     admission: Doorkeeper = field(default_factory=Doorkeeper)
+    providers: Providers = field(default_factory=FixedProviders)
     settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        self.stops = Stops(self.log, ("web",))
 
     @property
     def planner(self) -> Planner:
         standings = Standings(self.bus, self.log)
-        return Planner(self.bus, KnownKbs(*self.kbs), standings, self.admission, self.settings, ("web",))
+        kbs = KnownKbs(*self.kbs)
+        return Planner(self.bus, kbs, standings, self.stops, self.admission, self.providers, self.settings, ("web",))
 
     async def plan(self, event: QuestionAsked) -> list[Any]:
         """What is published for a question."""

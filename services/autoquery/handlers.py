@@ -7,22 +7,28 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from autoquery.follow_up import retrieval_context
 from autoquery.history import MAX_TURNS, select_history
-from autoquery.plan import plan_queries
+from autoquery.model_plan import Planning
+from autoquery.plan import Draft
+from autoquery.prompt import Task
 from autoquery.replies import failure, plan_of_nothing, rejection, unreadable
-from autoquery.requests import own_limits, retrieval_requests
+from autoquery.requests import planned_retrieval, retrieval_requests
 from autoquery.scope import Scope, resolve_scope, usable_turns
 from autoquery.settings import Settings
 from autoquery.standing import Standing, Standings
-from citewire.contracts.events import QuestionAsked, RetrievalPlanned, now
+from autoquery.stops import Stopped, Stops
+from citewire.contracts.events import QuestionAsked, now
 from citewire.contracts.knowledge import KnowledgeBase
+from citewire.contracts.providers import Purpose
 from citewire.contracts.requests import GetSessionContext, SessionContext
-from citewire.contracts.sessions import LONGEST_ANSWER
+from citewire.contracts.sessions import LONGEST_ANSWER, SessionParams, Turn
 from citewire.runtime.admission import Admission
 from citewire.runtime.bus import Bus, seconds_left
+from citewire.runtime.delivery import delivery_count
 from citewire.runtime.errors import Refusal, TransientError, invalid
+from citewire.runtime.providers import Providers
 from citewire.runtime.registry import Registry
+from citewire.text.budget import question_fits, question_room
 from citewire.text.normalise import clean
 from citewire.text.tokens import are_within
 
@@ -33,13 +39,23 @@ CLOCK_SLACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """What a question is about, and what was said before."""
+
+    scope: Scope
+    history: tuple[Turn, ...]
+
+
+@dataclass(frozen=True)
 class Planner:
     """The stage functions with what they need; only `trusted` askers ask in the name of their users."""
 
     bus: Bus
     kbs: Registry[KnowledgeBase]
     standings: Standings
+    stops: Stops
     admission: Admission
+    providers: Providers
     settings: Settings
     trusted: Collection[str]
 
@@ -54,6 +70,9 @@ class Planner:
             # What a generator has goes on, whatever has changed since it was planned.
             if standing is not Standing.RUNNING:
                 await self.bus.publish(rejection(event, fingerprint, refusal.problem))
+        except Stopped:
+            if standing is not Standing.RUNNING:
+                await self.bus.publish(plan_of_nothing(event))
 
     async def give_up(self, event: QuestionAsked, reason: str) -> None:
         """End a question that could not be planned; one that a generator has ends there."""
@@ -85,25 +104,33 @@ class Planner:
         elif standing is Standing.STOPPED:
             await self.bus.publish(plan_of_nothing(event))
         else:
-            scope, planned = await self._within(left, event)
-            requests = retrieval_requests(planned, scope, self._retrieval_end(event.deadline))
-            # A plan that a generator has is not published again: a second one would take the answer from it. Else it
-            # comes first: the generator then listens before the first segments come.
-            events = requests if is_running else (planned, *requests)
-            await asyncio.gather(*map(self.bus.publish, events))
+            await self._search(event, left, is_running=is_running)
+
+    async def _search(self, event: QuestionAsked, left: float, *, is_running: bool) -> None:
+        async with self.stops.interrupting(event.asker, event.question_id):
+            asked = await self._within(left, event)
+            draft = await self._draft(event, asked, is_running=is_running)
+        until = self._retrieval_end(event.deadline)
+        planned = planned_retrieval(event, asked.scope, asked.history, draft, until)
+        requests = retrieval_requests(planned, asked.scope, until)
+        # A plan that a generator has is not published again: a second one would take the answer from it. Else it
+        # comes first: the generator then listens before the first segments come.
+        events = requests if is_running else (planned, *requests)
+        await asyncio.gather(*map(self.bus.publish, events))
 
     def _retrieval_end(self, deadline: datetime) -> datetime:
         left = seconds_left(deadline)
         return now() + timedelta(seconds=min(left * self.settings.retrieval_share, self.settings.retrieval_limit))
 
-    async def _within(self, left: float, event: QuestionAsked) -> tuple[Scope, RetrievalPlanned]:
+    async def _within(self, left: float, event: QuestionAsked) -> _Asked:
         try:
             async with asyncio.timeout(min(left, self.settings.planning_limit)):
-                scope, planned = await self._plan(event)
+                asked = await self._look_up(event)
+                # Before a model is asked: who is turned away costs nothing.
                 await self._admit(event)
         except TimeoutError as error:
             raise TransientError("planning took too long") from error
-        return scope, planned
+        return asked
 
     async def _admit(self, event: QuestionAsked) -> None:
         """Count a question of another service; the gateway has counted its own."""
@@ -114,32 +141,22 @@ class Planner:
         except TransientError as error:
             log.warning("a question is not counted", reason=str(error))
 
-    async def _plan(self, event: QuestionAsked) -> tuple[Scope, RetrievalPlanned]:
+    async def _look_up(self, event: QuestionAsked) -> _Asked:
         _check(event)
         context = await self._session_context(event)
         scope = resolve_scope(event, self.kbs.entries, context)
-        limit = scope.params.max_chat_history_tokens
-        _check_length(event.question, limit)
+        self._check_length(event.question, scope.params)
         turns = usable_turns(context.turns if context else (), scope)
-        history = select_history(turns, limit)
-        queries = plan_queries(
-            event.question, retrieval_context(event.question, history), scope.kb_ids, scope.params.max_queries
-        )
-        return scope, RetrievalPlanned(
-            question_id=event.question_id,
-            deadline=event.deadline,
-            asker=event.asker,
-            user=event.user,
-            asked_at=event.occurred_at,
-            question=event.question,
-            session=scope.session,
-            params=scope.params,
-            history=history,
-            queries=queries,
-            kb_ids=scope.kb_ids,
-            kb_limits=own_limits(scope.kbs, now(), self._retrieval_end(event.deadline)),
-            degraded=_degraded(scope),
-        )
+        return _Asked(scope, select_history(turns, scope.params.max_chat_history_tokens))
+
+    async def _draft(self, event: QuestionAsked, asked: _Asked, *, is_running: bool) -> Draft:
+        params, kbs = asked.scope.params, asked.scope.kbs
+        task = Task(event.question, asked.history, params.auto_query_guidance, kbs, params.max_queries)
+        # An earlier delivery may have published a plan. The rules ask every knowledge base that it can name, and
+        # nobody pays for the same plan twice.
+        is_new = not is_running and delivery_count.get() == 1
+        planning = Planning(self.providers, self.settings.model_limit)
+        return await planning.draft(task, params.auto_query_model, event.deadline, is_new=is_new)
 
     async def _session_context(self, event: QuestionAsked) -> SessionContext | None:
         if event.session_id is None:
@@ -148,20 +165,18 @@ class Planner:
             GetSessionContext(session_id=event.session_id, user_id=event.user.user_id, turns=MAX_TURNS)
         )
 
+    def _check_length(self, question: str, params: SessionParams) -> None:
+        limit = params.max_chat_history_tokens
+        if not are_within([question], limit):
+            raise invalid("question", f"is longer than the {limit} tokens of max_chat_history_tokens")
+        if (provider := self.providers.entry(Purpose.ASK)) is not None:
+            room = provider.context_tokens, provider.max_output_tokens, params.system_message
+            if not question_fits(question, *room):
+                raise invalid("question", f"is longer than the {question_room(*room)} tokens that its model has for it")
+
 
 def _check(event: QuestionAsked) -> None:
     if not event.question.strip():
         raise invalid("question", "is empty")
     if seconds_left(event.deadline) > (LONGEST_ANSWER + CLOCK_SLACK).total_seconds():
         raise invalid("deadline", "is more than an hour ahead")
-
-
-def _check_length(question: str, limit: int) -> None:
-    if not are_within([question], limit):
-        raise invalid("question", f"is longer than the {limit} tokens of max_chat_history_tokens")
-
-
-def _degraded(scope: Scope) -> str | None:
-    if not scope.gone_kb_ids:
-        return None
-    return f"no longer there: {', '.join(scope.gone_kb_ids)}"

@@ -1,15 +1,26 @@
-"""The plan without a model: the question and its separable parts, to every knowledge base in scope."""
+"""Drafts of a plan, and the one without a model: the question and its separable parts, to every knowledge base."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from citewire.contracts.evidence import SearchQuery
+from citewire.contracts.provenance import Planner
 from citewire.text.tokenizer import tokenize
 
 # A part needs so many terms to be worth a search of its own.
 MIN_PART_TERMS = 2
 
 _PART_END = re.compile(r"(?<=[？?；;！!。])|\n+")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is to be searched, who says so, and what went wrong on the way."""
+
+    queries: tuple[SearchQuery, ...]
+    planner: Planner
+    problems: tuple[str, ...] = ()
 
 
 def plan_queries(

@@ -1,11 +1,38 @@
-"""What the retrievers are asked of a planned question, and until when. Pure."""
+"""The plan that is published, and what the retrievers are asked of it, until when. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from autoquery.plan import Draft
 from autoquery.scope import Scope
-from citewire.contracts.events import RetrievalPlanned, RetrievalRequested
+from citewire.contracts.events import QuestionAsked, RetrievalPlanned, RetrievalRequested, now
 from citewire.contracts.knowledge import KnowledgeBase
+from citewire.contracts.sessions import Turn
+
+
+def planned_retrieval(
+    event: QuestionAsked, scope: Scope, history: Sequence[Turn], draft: Draft, until: datetime
+) -> RetrievalPlanned:
+    """What will be searched: the knowledge bases that have a query, in the order of the scope."""
+    bound = {query.kb_id for query in draft.queries}
+    kbs = [kb for kb in scope.kbs if kb.kb_id in bound]
+    gone = [f"no longer there: {', '.join(scope.gone_kb_ids)}"] if scope.gone_kb_ids else []
+    return RetrievalPlanned(
+        question_id=event.question_id,
+        deadline=event.deadline,
+        asker=event.asker,
+        user=event.user,
+        asked_at=event.occurred_at,
+        question=event.question,
+        session=scope.session,
+        params=scope.params,
+        history=tuple(history),
+        queries=draft.queries,
+        kb_ids=tuple(kb.kb_id for kb in kbs),
+        kb_limits=own_limits(kbs, now(), until),
+        planner=draft.planner,
+        degraded="; ".join([*gone, *draft.problems]) or None,
+    )
 
 
 def own_limits(kbs: Iterable[KnowledgeBase], at: datetime, until: datetime) -> dict[str, datetime]:
@@ -15,7 +42,7 @@ def own_limits(kbs: Iterable[KnowledgeBase], at: datetime, until: datetime) -> d
 
 
 def retrieval_requests(planned: RetrievalPlanned, scope: Scope, until: datetime) -> list[RetrievalRequested]:
-    """One request per knowledge base, each with the queries that are bound to it."""
+    """One request per knowledge base of the plan, each with the queries that are bound to it."""
     return [
         RetrievalRequested(
             question_id=planned.question_id,
@@ -27,7 +54,8 @@ def retrieval_requests(planned: RetrievalPlanned, scope: Scope, until: datetime)
             user=planned.user,
             filter=scope.params.filters.get(kb.kb_id),
             rse_params=scope.params.rse_params,
-            is_alone=len(scope.kbs) == 1,
+            is_alone=len(planned.kb_ids) == 1,
         )
         for kb in scope.kbs
+        if kb.kb_id in planned.kb_ids
     ]

@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from autoquery.handlers import Planner
 from autoquery.settings import Settings
 from autoquery.standing import Standings
+from autoquery.stops import Stops
 from builders import knowledge_base
 from citewire.contracts.answers import DoneFrame, EntryKind
 from citewire.contracts.events import QuestionAsked, QuestionRejected, RetrievalPlanned, now
@@ -30,6 +31,7 @@ from citewire.runtime.delivery import Consumer, deliver
 from citewire.runtime.provision import PLANNER
 from citewire.runtime.pull import PullConsumer
 from citewire.runtime.service import Responder, respond
+from model_stage import FixedProviders
 from planner_stage import KnownKbs, on_record
 from waiting import until_found
 
@@ -122,7 +124,8 @@ def limits() -> Limits:
 async def stage(bus: Bus, redis: Redis, answer_log: AnswerLog, limits: Limits) -> AsyncGenerator[Stage]:
     admission = Admission(redis, answer_log, limits)
     kbs = KnownKbs(knowledge_base("handbook"))
-    planner = Planner(bus, kbs, Standings(bus, answer_log), admission, Settings(), ("web",))
+    standings, stops = Standings(bus, answer_log), Stops(answer_log, ("web",))
+    planner = Planner(bus, kbs, standings, stops, admission, FixedProviders(), Settings(), ("web",))
     consumer = Consumer(PLANNER, QuestionAsked, planner.plan_retrieval, planner.give_up, planner.refuse)
     pulling = PullConsumer(bus, PLANNER, lambda message: deliver(bus, consumer, message))
     rejections = await bus.client.subscribe("qa.v1.question.rejected.shop")
