@@ -19,7 +19,7 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.errors import TransientError
 from generator.answer import Answering
 from generator.changes import DocumentChanges
-from generator.citations.collect import Claim
+from generator.draft import Draft
 from generator.extractive import ExtractiveWriter
 from generator.run import Gathers, Parts, Writes
 from generator.settings import Settings
@@ -62,14 +62,11 @@ class HangingGatherer:
 class ScriptedWriter:
     """Writes the pieces of its script, and does what stands between them."""
 
-    def __init__(self, *script: Step, can_resume: bool = True) -> None:
+    def __init__(self, *script: Step) -> None:
         self._script = script
-        self.can_resume = can_resume
         self.is_closed = False
 
-    async def write(
-        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
-    ) -> AsyncGenerator[str]:
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
         try:
             for step in self._script:
                 if isinstance(step, str):
@@ -81,33 +78,47 @@ class ScriptedWriter:
             self.is_closed = True
 
 
+async def dies() -> None:
+    """A step of a script that ends its worker."""
+    raise TransientError("the worker dies here")
+
+
 class DyingWriter(ExtractiveWriter):
     """Writes an extract up to a piece, and fails there."""
 
     def __init__(self, pieces: int) -> None:
         self._pieces = pieces
 
-    async def write(
-        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
-    ) -> AsyncGenerator[str]:
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
         left = self._pieces
-        async for piece in super().write(plan, sources, claims):
+        async for piece in super().write(plan, sources, draft):
             if not left:
-                raise TransientError("the worker dies here")
+                await dies()
             left -= 1
             yield piece
 
 
-def answering(
+def answering(  # noqa: PLR0913, PLR0917 - the parts of the stage, each of which some test replaces
     bus: Bus,
     log: AnswerLog,
     writer: Writes,
     gatherer: Gathers | None = None,
     changes: DocumentChanges | None = None,
+    continuing: Writes | None = None,
+    evidence_tokens: Callable[[RetrievalPlanned], int] | None = None,
     **settings: float,
 ) -> Answering:
     gatherer = gatherer or ScriptedGatherer(found(uuid4(), "kb", *SEGMENTS))
-    parts = Parts(bus, gatherer, writer, changes or DocumentChanges(), Settings.model_validate(settings))
+    options = Settings.model_validate(settings)
+    parts = Parts(
+        bus,
+        gatherer,
+        writer,
+        continuing or writer,
+        evidence_tokens or (lambda _: options.tokens),
+        changes or DocumentChanges(),
+        options,
+    )
     return Answering(log, parts)
 
 

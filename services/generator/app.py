@@ -7,20 +7,23 @@ from uuid import UUID
 from nats.aio.msg import Msg
 
 from citewire.contracts.events import RetrievalPlanned
+from citewire.contracts.providers import Purpose
 from citewire.contracts.streams import STOP_SUBJECT
 from citewire.runtime.delivery import Consumer, delivery_count
+from citewire.runtime.providers import open_providers
 from citewire.runtime.provision import ANSWERER
 from citewire.runtime.service import Bindings, Service, Wires
 from generator.answer import Answering
 from generator.changes import DocumentChanges
 from generator.extractive import ExtractiveWriter
 from generator.gather import Gatherer
+from generator.model_writer import ModelWriter
 from generator.run import Parts, Writes
 from generator.settings import Settings
 
 
 def create_app(writer: Writes | None = None) -> Service:
-    """The service, not yet started; `writer` makes the text, sentences of the evidence by default."""
+    """The service, not yet started; `writer` makes the text, by default a model where one is configured."""
     settings = Settings()
 
     @contextlib.asynccontextmanager
@@ -28,8 +31,19 @@ def create_app(writer: Writes | None = None) -> Service:
         async with (
             Gatherer(wires.bus).listening() as gatherer,
             DocumentChanges().listening(wires.bus.client) as changes,
+            open_providers(wires.bus, [Purpose.ASK]) as providers,
         ):
-            parts = Parts(wires.bus, gatherer, writer or ExtractiveWriter(), changes, settings)
+            extractive = ExtractiveWriter()
+            by_model = ModelWriter(providers, extractive, settings.tokens)
+            parts = Parts(
+                wires.bus,
+                gatherer,
+                writer or by_model,
+                writer or extractive,
+                by_model.evidence_tokens,
+                changes,
+                settings,
+            )
             answering = Answering(wires.answer_log, parts)
 
             async def answer(plan: RetrievalPlanned) -> None:

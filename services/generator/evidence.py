@@ -16,15 +16,19 @@ from citewire.contracts.evidence import (
     Source,
 )
 from citewire.text.tokenizer import term_weight, tokenize
-from citewire.text.tokens import count_tokens
+from generator.room import TokenRoom
 
+# What stands around a source in a prompt, beside its title and text: number, pages, tags.
+BLOCK_TOKENS = 32
 # Below this share of the question's weighted terms the evidence is called weak.
 WEAK_COVERAGE = 0.4
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Upper limits of the evidence: characters per knowledge base and in all, tokens (o200k_base), sources."""
+    """Upper limits of the evidence: characters per knowledge base and in all, sources, tokens (o200k_base) with all
+    that stands around a source in a prompt.
+    """
 
     characters_per_kb: int
     characters: int
@@ -65,7 +69,10 @@ class _Selection:
     excluded: list[Exclusion] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
     characters: dict[str, int] = field(default_factory=dict)
-    tokens: int = 0
+    room: TokenRoom = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.room = TokenRoom(self.budget.tokens)
 
     def offer(self, segment: Segment) -> None:
         """Take a candidate, or note why not."""
@@ -90,16 +97,7 @@ class _Selection:
             return False
         if sum(self.characters.values()) + size > self.budget.characters:
             return False
-        return self._fits_tokens(segment.text)
-
-    def _fits_tokens(self, text: str) -> bool:
-        # A token is at least one byte, so counting bytes settles nearly every case without encoding.
-        upper = len(text.encode())
-        tokens = upper if self.tokens + upper <= self.budget.tokens else count_tokens(text)
-        if self.tokens + tokens > self.budget.tokens:
-            return False
-        self.tokens += tokens
-        return True
+        return self.room.take([segment.title, segment.text], BLOCK_TOKENS)
 
 
 def _overlap(one: Segment, other: Segment) -> bool:

@@ -10,6 +10,7 @@ from citewire.text.sentences import candidate_sentences
 from citewire.text.tokenizer import term_weight, tokenize
 from generator.citations.collect import Claim
 from generator.citations.neutralise import quote_sentence
+from generator.draft import Draft
 
 MAX_PER_SOURCE = 2
 MAX_SENTENCES = 6
@@ -155,27 +156,29 @@ def _nothing_found(question: str, sources: Sequence[Source]) -> str:
     )
 
 
-def no_knowledge_base(question: str) -> Piece:
-    """What to say when no knowledge base is in scope."""
-    if _CHINESE.search(question):
-        return Piece("没有选择知识库，因此没有进行检索，也没有可以引用的证据。")
-    return Piece("No knowledge base was selected, so nothing was searched and there is nothing to cite.")
+def _nothing_searched(plan: RetrievalPlanned) -> str:
+    is_chinese = bool(_CHINESE.search(plan.question))
+    if not plan.planner.search_needed:
+        return (
+            "这个问题不需要检索知识库，但目前没有可用的语言模型来回答。"
+            if is_chinese
+            else "This question needs no search, but no language model could answer it."
+        )
+    if is_chinese:
+        return "没有选择知识库，因此没有进行检索，也没有可以引用的证据。"
+    return "No knowledge base was selected, so nothing was searched and there is nothing to cite."
 
 
 class ExtractiveWriter:
     """Writes extracts; repeats itself exactly when it is asked again, so an answer can be resumed."""
 
-    can_resume = True
-
-    async def write(
-        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
-    ) -> AsyncGenerator[str]:
-        """The pieces of the answer; each quotes its source, which is noted in `claims`."""
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
+        """The pieces of the answer; each quotes its source, which is noted in the draft."""
         if not plan.kb_ids:
-            yield no_knowledge_base(plan.question).text
+            yield _nothing_searched(plan)
             return
         context = plan.queries[0].context if plan.queries else ()
-        for piece in write_extract(plan.question, context, sources):
+        for piece in write_extract(plan.asked, context, sources):
             if piece.number is not None:
-                claims.append(Claim(piece.number, piece.quote, piece.start))
+                draft.claims.append(Claim(piece.number, piece.quote, piece.start))
             yield piece.text

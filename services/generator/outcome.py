@@ -7,14 +7,16 @@ from citewire.contracts.answers import DoneFrame, SourcesFrame
 from citewire.contracts.events import InteractionFinished, RetrievalPlanned
 from citewire.contracts.sessions import Interaction, InteractionStatus, ModelResponse, UserInput
 from generator.citations.collect import Cited
+from generator.draft import Draft
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How an answer ended, and why so if it is not whole."""
+    """How an answer ended, why so if it is not whole, and what its writer noted; no draft: nobody wrote."""
 
     status: InteractionStatus
     reason: str | None = None
+    draft: Draft | None = None
 
 
 def milliseconds(start: datetime, end: datetime) -> float:
@@ -30,17 +32,21 @@ def done_frame(
     elapsed_ms: dict[str, float],
 ) -> DoneFrame:
     """The last frame of an answer; without a sources frame, it ended before any evidence was there."""
-    degraded = frame.degraded if frame else plan.degraded
+    degraded, draft = frame.degraded if frame else plan.degraded, ending.draft
+    problems = draft.problems if draft else []
+    turns = draft.history_turns if draft else None
     return DoneFrame(
         session_id=plan.session.session_id,
         question_id=plan.question_id,
         status=ending.status,
         citations=cited.citations,
         dangling_citations=cited.dangling,
-        history_turns=len(plan.history),
+        history_turns=len(plan.history) if turns is None else turns,
         quality=frame.quality if frame else None,
-        degraded="; ".join(filter(None, [degraded, ending.reason])) or None,
+        degraded="; ".join(filter(None, [degraded, *problems, ending.reason])) or None,
         legs=frame.legs if frame else (),
+        planner=plan.planner,
+        generator=draft.generator if draft else None,
         elapsed_ms=elapsed_ms,
     )
 
@@ -64,6 +70,8 @@ def finished_interaction(
         quality=done.quality,
         degraded=done.degraded,
         history_turns=done.history_turns,
+        planner=done.planner,
+        generator=done.generator,
         elapsed_ms=done.elapsed_ms,
     )
     return InteractionFinished(

@@ -1,15 +1,15 @@
 """One answer from plan to end: gather, evidence, text, citations, outcome; resumed where a dead worker stopped."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
 from citewire.contracts.answers import DoneFrame, EntryKind, SourcesFrame
 from citewire.contracts.events import RetrievalPlanned, SegmentsFound, now
-from citewire.contracts.evidence import Source
+from citewire.contracts.evidence import Quality, QualityLevel, Source
 from citewire.contracts.sessions import InteractionStatus
 from citewire.runtime.answer_log import AppendOutcome, encode_entry
 from citewire.runtime.bus import Bus, seconds_left
@@ -17,6 +17,7 @@ from citewire.runtime.errors import TransientError
 from citewire.runtime.written import Written
 from generator.changes import DocumentChanges
 from generator.citations.collect import Cited, Claim, collect_citations
+from generator.draft import Draft
 from generator.evidence import Budget, build_evidence, collect_legs, failed_kbs, judge_quality
 from generator.leased import LeasedLog, WriteRefused, insist
 from generator.outcome import Ending, done_frame, finished_interaction, milliseconds
@@ -29,6 +30,8 @@ END_RESERVE = 0.5
 # Seconds that the sources may take to be written before the text is begun all the same.
 SOURCES_PATIENCE = 1.0
 
+_NOTHING_SEARCHED = Quality(level=QualityLevel.NONE, reason="no knowledge base was searched")
+
 
 class Gathers(Protocol):
     """Waits for what the knowledge bases of a question found."""
@@ -40,23 +43,25 @@ class Gathers(Protocol):
 
 
 class Writes(Protocol):
-    """Makes the text of an answer; `can_resume` says that it makes the same text of the same sources again."""
+    """Makes the text of an answer."""
 
-    @property
-    def can_resume(self) -> bool:
-        """Whether an answer that it began may be continued by making its text once more."""
-
-    def write(self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]) -> AsyncGenerator[str]:
-        """The pieces of the text as they come; what they quote is added to `claims`."""
+    def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
+        """The pieces of the text as they come; the rest is noted in `draft`. Raises Cut where the text breaks off."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What all answers of a process are made with."""
+    """What all answers of a process are made with.
+
+    `continuing` writes the text once more that a lost worker began, as far as such a text is always the same.
+    `evidence_tokens` says how many tokens the evidence of a question may have.
+    """
 
     bus: Bus
     gatherer: Gathers
     writer: Writes
+    continuing: Writes
+    evidence_tokens: Callable[[RetrievalPlanned], int]
     changes: DocumentChanges
     settings: Settings
 
@@ -82,13 +87,10 @@ class AnswerRun:
             await self._publish(self._written.sources, self._written.text, self._written.done)
             return
         frame = self._written.sources or await self._find_sources()
-        found_at, settings, claims = now(), self._parts.settings, list[Claim]()
-        limits = TextLimits(
-            settings.first_piece_limit, settings.idle_limit, settings.answer_characters, settings.write_window
-        )
-        text = TextWriter(self._log, self._written.text, limits)
-        ending = await self._write(frame, text, claims)
-        cited = self._cite(text.text, claims, frame)
+        found_at, settings, draft = now(), self._parts.settings, Draft()
+        text = TextWriter(self._log, self._written.text, TextLimits(settings.answer_characters, settings.write_window))
+        ending = replace(await self._write(frame, text, draft), draft=draft)
+        cited = self._cite(text.text, draft.claims, frame)
         done = done_frame(self._plan, frame, ending, cited, _timings(self._plan, found_at))
         self._log.put(*text.rest())
         await self._finish(frame, text.text, done)
@@ -111,7 +113,7 @@ class AnswerRun:
             async with self._stopping.interrupting():
                 until = now() + timedelta(seconds=wait)
                 found = await self._parts.gatherer.gather(plan.question_id, plan.kb_ids, until, plan.kb_limits)
-        frame = _sources_frame(plan, found, settings)
+        frame = _sources_frame(plan, found, settings, self._parts.evidence_tokens(plan))
         self._log.put(encode_entry(EntryKind.SOURCES, frame))
         try:
             await insist(self._log.write, SOURCES_PATIENCE)
@@ -121,21 +123,22 @@ class AnswerRun:
             pass  # they wait in the log, and come with the text or with the end
         return frame
 
-    async def _write(self, frame: SourcesFrame, text: TextWriter, claims: list[Claim]) -> Ending:
+    async def _write(self, frame: SourcesFrame, text: TextWriter, draft: Draft) -> Ending:
         """Write the text until it ends, or something ends it."""
-        plan, writer, stopping = self._plan, self._parts.writer, self._stopping
-        if self._written.text and not writer.can_resume:
-            return Ending(InteractionStatus.INCOMPLETE, "the worker that wrote the answer was lost")
+        plan, stopping = self._plan, self._stopping
+        writer = self._parts.continuing if self._written.text else self._parts.writer
         try:
             async with stopping.interrupting(max(0.0, seconds_left(plan.deadline) - END_RESERVE)):
-                await text.write_all(writer.write(plan, frame.sources, claims))
+                await text.write_all(writer.write(plan, frame.sources, draft))
         except Stopped:
             return Ending(InteractionStatus.STOPPED)
         except WriteRefused as refused:
             return _refused(refused.outcome)
         except (Cut, TimeoutError) as cut:
             if isinstance(cut, Differs):
-                claims.clear()  # they belong to the other text
+                # Claims and author belong to the other text.
+                draft.claims.clear()
+                draft.generator = None
             return _cut_short(cut, text.text)
         return Ending(InteractionStatus.STOPPED if stopping.is_set else InteractionStatus.FINISHED)
 
@@ -166,8 +169,10 @@ def _cut_short(cut: Exception, text: str) -> Ending:
     return Ending(InteractionStatus.INCOMPLETE if text else InteractionStatus.FAILED, str(cut))
 
 
-def _sources_frame(plan: RetrievalPlanned, found: dict[str, SegmentsFound], settings: Settings) -> SourcesFrame:
-    budget = Budget(settings.characters_per_kb, settings.characters, settings.tokens, settings.max_sources)
+def _sources_frame(
+    plan: RetrievalPlanned, found: dict[str, SegmentsFound], settings: Settings, tokens: int
+) -> SourcesFrame:
+    budget = Budget(settings.characters_per_kb, settings.characters, tokens, settings.max_sources)
     evidence = build_evidence([found[kb_id] for kb_id in plan.kb_ids if kb_id in found], budget)
     problems = [plan.degraded] if plan.degraded else []
     return SourcesFrame(
@@ -175,7 +180,8 @@ def _sources_frame(plan: RetrievalPlanned, found: dict[str, SegmentsFound], sett
         queries=plan.queries,
         sources=evidence.sources,
         legs=collect_legs(plan.kb_ids, found),
-        quality=judge_quality(plan.question, evidence.sources),
+        quality=judge_quality(plan.asked, evidence.sources) if plan.kb_ids else _NOTHING_SEARCHED,
+        planner=plan.planner,
         degraded="; ".join([*problems, *failed_kbs(plan.kb_ids, found)]) or None,
         excluded=evidence.excluded,
     )

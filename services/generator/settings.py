@@ -17,10 +17,7 @@ class Settings(BaseSettings):
     characters: int = 24_000
     tokens: int = 16_000
     max_sources: int = 40
-    # Seconds that the text may take to begin, and to go on; characters that it may have, so that its outcome fits
-    # into a message.
-    first_piece_limit: float = 60.0
-    idle_limit: float = 30.0
+    # Characters that the text may have, so that its outcome fits into a message.
     answer_characters: int = 100_000
     # After the first piece, text is written in windows of this many seconds.
     write_window: float = 0.025

@@ -9,14 +9,13 @@ from citewire.runtime.answer_log import encode_deltas
 from citewire.runtime.errors import TransientError
 from citewire.text.normalise import StreamCleaner
 from generator.leased import FIRST_PAUSE, LONGEST_PAUSE, LeasedLog
-from generator.silence import Silent, limited_silence
 
 # Pieces that may be left for the end, so that the last of them need no write of their own; and those that are taken
 # from a writer that never waits before others get their turn.
 MAX_BATCH = 1000
 # Seconds that the last pieces may take to be written once all have come; then the end takes them with it.
 END_PATIENCE = 2.0
-ANOTHER_VERSION = "the text was begun by another version of the writer"
+LOST_WORKER = "the worker that wrote the answer was lost"
 
 
 class Cut(Exception):  # noqa: N818 - an end, not a fault
@@ -29,10 +28,8 @@ class Differs(Cut):
 
 @dataclass(frozen=True)
 class TextLimits:
-    """What a text may take: seconds to its first piece and between two, characters in all; and its window, seconds."""
+    """What a text may have: characters in all; and its window, seconds."""
 
-    first_piece: float
-    idle: float
     characters: int
     window: float
 
@@ -88,12 +85,8 @@ class TextWriter:
         return encode_deltas(ready)
 
     async def _take_all(self, pieces: AsyncGenerator[str], flushing: "asyncio.Task[None]") -> None:
-        limits = self._limits
         try:
-            async with limited_silence(lambda: self._size, limits.first_piece, limits.idle):
-                await self._take(pieces, flushing)
-        except Silent as silent:
-            raise Cut(str(silent)) from None
+            await self._take(pieces, flushing)
         finally:
             self._clean()
         if not flushing.done():
@@ -124,7 +117,7 @@ class TextWriter:
     def _complete(self) -> None:
         self._add([self._cleaner.end()])
         if self._matched < len(self._written):
-            raise Differs(ANOTHER_VERSION)
+            raise Differs(LOST_WORKER)
 
     def _add(self, texts: list[str]) -> None:
         if self._matched < len(self._written):
@@ -137,7 +130,7 @@ class TextWriter:
         """The part of a text that the log does not hold yet."""
         known = self._written[self._matched : self._matched + len(text)]
         if not text.startswith(known):
-            raise Differs(ANOTHER_VERSION)
+            raise Differs(LOST_WORKER)
         self._matched += len(known)
         return text[len(known) :]
 

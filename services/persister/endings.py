@@ -92,6 +92,7 @@ def _found(failure: Interaction, sources: SourcesFrame | None) -> dict[str, obje
         "excluded": sources.excluded,
         "legs": sources.legs,
         "quality": sources.quality,
+        "planner": sources.planner,
         "degraded": "; ".join(filter(None, (sources.degraded, failure.degraded))) or None,
     }
 
@@ -105,6 +106,8 @@ def _said(done: DoneFrame) -> dict[str, object]:
         "quality": done.quality,
         "degraded": done.degraded,
         "history_turns": done.history_turns,
+        "planner": done.planner,
+        "generator": done.generator,
         "elapsed_ms": done.elapsed_ms,
     }
 
@@ -160,6 +163,8 @@ def done_of(interaction: Interaction) -> DoneFrame:
         quality=interaction.quality,
         degraded=interaction.degraded,
         legs=interaction.legs,
+        planner=interaction.planner,
+        generator=interaction.generator,
         elapsed_ms=interaction.elapsed_ms,
     )
 
@@ -175,5 +180,6 @@ def sources_of(interaction: Interaction) -> SourcesFrame | None:
         legs=interaction.legs,
         quality=interaction.quality,
         degraded=interaction.degraded,
+        planner=interaction.planner,
         excluded=interaction.excluded,
     )

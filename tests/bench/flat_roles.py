@@ -12,7 +12,7 @@ from citewire.runtime.process import load_service, run
 from citewire.runtime.service import Service
 from embedded.parent import end_with_parent
 from generator.app import create_app as create_generator
-from generator.citations.collect import Claim
+from generator.draft import Draft
 
 # Pieces that come together, and seconds between two such bursts.
 BURST, PAUSE = 20, 0.025
@@ -23,11 +23,7 @@ _NUMBER = re.compile(r"(\d+) pieces")
 class WriterOnDemand:
     """As many pieces as the question names, some at a time, as a fast model sends them."""
 
-    can_resume = True
-
-    async def write(
-        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
-    ) -> AsyncGenerator[str]:
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
         """The pieces, about 20 characters each."""
         found = _NUMBER.search(plan.question)
         for number in range(int(found.group(1)) if found else 1):

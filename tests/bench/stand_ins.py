@@ -9,7 +9,7 @@ from citewire.contracts.evidence import Leg, PageSpan, Segment, Source
 from citewire.runtime.delivery import Consumer
 from citewire.runtime.provision import SEARCHER
 from citewire.runtime.service import Bindings, Service, Wires
-from generator.citations.collect import Claim
+from generator.draft import Draft
 
 KBS = ("finance", "contracts", "handbook")
 QUESTION = "How much did the revenue of the third quarter grow?"
@@ -22,11 +22,7 @@ PIECES = (*(f"piece {number:03d} of a text " for number in range(1, DELTAS)), "a
 class FixedWriter:
     """The generator's text: always the same pieces, all at once."""
 
-    can_resume = True
-
-    async def write(
-        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
-    ) -> AsyncGenerator[str]:
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
         """All pieces."""
         for piece in PIECES:
             yield piece

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from citewire.contracts.events import RetrievalPlanned
 from citewire.contracts.evidence import Source
-from generator.citations.collect import Claim
+from generator.draft import Draft
 from generator.extractive import ExtractiveWriter
 
 # Characters of one piece.
@@ -18,11 +18,9 @@ class SlowWriter(ExtractiveWriter):
     def __init__(self, pause: float) -> None:
         self._pause = pause
 
-    async def write(
-        self, plan: RetrievalPlanned, sources: Sequence[Source], claims: list[Claim]
-    ) -> AsyncGenerator[str]:
+    async def write(self, plan: RetrievalPlanned, sources: Sequence[Source], draft: Draft) -> AsyncGenerator[str]:
         """The pieces of the answer."""
-        async for line in super().write(plan, sources, claims):
+        async for line in super().write(plan, sources, draft):
             for start in range(0, len(line), PIECE):
                 await asyncio.sleep(self._pause)
                 yield line[start : start + PIECE]

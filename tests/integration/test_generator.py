@@ -127,8 +127,6 @@ async def test_very_many_pieces_at_once_are_written_whole(bus: Bus, answer_log: 
     plan = planned(QUESTION, "kb")
 
     class Instant:
-        can_resume = True
-
         async def write(self, *_: object) -> AsyncGenerator[str]:
             for _piece in range(20_000):
                 yield "x"

@@ -1,130 +1,177 @@
 """Does a quote stand in the source it names? Decided by comparing characters, without a model."""
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from citewire.contracts.evidence import Verdict
-from citewire.text.normalise import fold, unfold
+from generator.citations.canonical import Canonical
+from generator.citations.places import find_place, find_places
+from generator.citations.stitches import find_parts
 
-# Shorter pieces stand in every text and would prove nothing.
-MIN_SENTENCE = 4
-MIN_PART = 8
+LONGEST_QUOTE = 4_000
+"""Characters; what is longer is no quote, and neither is a single character or what has no letter and no digit."""
 
-_LINE_HYPHEN = re.compile(r"(?<=[^\W\d_])- (?=[^\W\d_])")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\s*(?:…+|\.{3,})\s*")
-_PIECE_EDGES = " \t\r\n,，、;；:：.。"
-_WORD_START = re.compile(r"(?<=\s)\S|(?<=[,，、;；:：)）])\S")
-_NUMBER_RUNS_ON_BEFORE = re.compile(r"[0-9][.,]?\Z")
-_NUMBER_RUNS_ON_AFTER = re.compile(r"[.,]?[0-9]")
+# Joins the sources; no canonical text holds one.
+_BORDER = "\n"
+_HAS_WORD = re.compile(r"[^\W_]")
+# What a quote may end with, or begin with, and the source not. A sign of a number is not among them.
+_TAIL = " '().,;:、。"
+_HEAD = " '("
+_DOTS = "..."
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where a quote stands in a text: `text[start:end]`, and whether it is the same characters."""
+class Piece:
+    """The characters `start` to `end` of the text of source `number`."""
+
+    number: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A verdict, and where the quote stands: in the source it names, or else, if somewhere, in pieces."""
+
+    verdict: Verdict
+    start: int | None = None
+    end: int | None = None
+    pieces: tuple[Piece, ...] = ()
+
+
+NOT_FOUND = Proof(Verdict.NOT_FOUND)
+
+
+class Prover:
+    """Proves quotes against the sources of one answer; each is prepared once, when it is first needed.
+
+    After that, a quote costs a few searches for it in the sources' characters, linear in their length.
+    """
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        self._sources = {number: Canonical(texts[number]) for number in sorted(texts)}
+
+    def prove(self, quote: str, number: int, within: tuple[int, int] | None = None) -> Proof:
+        """The verdict on a quote that names source `number`.
+
+        Of several places in that source, one of the very same characters comes first, then one that begins `within`
+        these characters, then the first. Of other sources that hold the quote, the one with the lowest number is
+        named. A stitched quote's pieces are in its own order, from the source it names where they stand there too.
+        """
+        wanted = _Wanted(quote.strip())
+        if not wanted.is_quote:
+            return NOT_FOUND
+        return (
+            self._prove_here(wanted, number, within)
+            or self._prove_elsewhere(wanted)
+            or self._prove_stitched(wanted, number)
+            or NOT_FOUND
+        )
+
+    def _prove_here(self, wanted: "_Wanted", number: int, within: tuple[int, int] | None) -> Proof | None:
+        source = self._sources.get(number)
+        if source is None:
+            return None
+        best = max(wanted.find_all(source, within), key=lambda found: found.rank, default=None)
+        return Proof(best.verdict, best.start, best.end) if best else None
+
+    def _prove_elsewhere(self, wanted: "_Wanted") -> Proof | None:
+        for words in wanted.forms:
+            piece = self._find_anywhere(words)
+            if piece:
+                return Proof(Verdict.MISATTRIBUTED, pieces=(piece,))
+        return None
+
+    def _prove_stitched(self, wanted: "_Wanted", number: int) -> Proof | None:
+        text, _, _ = self._all
+        words = wanted.forms[-1]
+        parts = [words[start:end] for start, end in find_parts(words, text)]
+        pieces = [self._find_in(part, number) or self._find_anywhere(part) for part in parts]
+        return Proof(Verdict.STITCHED, pieces=tuple(filter(None, pieces))) if pieces else None
+
+    def _find_in(self, words: str, number: int) -> Piece | None:
+        source = self._sources.get(number)
+        place = None if source is None else find_place(words, source.text)
+        return None if source is None or place is None else Piece(number, *source.span(place, place + len(words)))
+
+    def _find_anywhere(self, words: str) -> Piece | None:
+        text, starts, numbers = self._all
+        place = find_place(words, text)
+        if place is None:
+            return None
+        index = bisect_right(starts, place) - 1
+        begin = place - starts[index]
+        return Piece(numbers[index], *self._sources[numbers[index]].span(begin, begin + len(words)))
+
+    @cached_property
+    def _all(self) -> tuple[str, list[int], list[int]]:
+        """All sources as one text, where each begins in it, and their numbers: one search instead of thirty."""
+        starts, position = list[int](), 0
+        for source in self._sources.values():
+            starts.append(position)
+            position += len(source.text) + len(_BORDER)
+        return _BORDER.join(source.text for source in self._sources.values()), starts, list(self._sources)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A place of a quote, and how good it is: the same characters first, then those on the page asked for."""
 
     start: int
     end: int
-    is_exact: bool
+    rank: tuple[bool, bool]
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.EXACT if self.rank[0] else Verdict.NORMALISED
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteCheck:
-    """A verdict, and the source and range where the quote stands; three Nones when it stands nowhere in one piece."""
+class _Wanted:
+    """A quote, as it is and in the forms in which it is looked for."""
 
-    verdict: Verdict
-    number_found: int | None = None
-    start: int | None = None
-    end: int | None = None
-
-
-def locate(quote: str, text: str) -> Found | None:
-    """Where a quote stands in a text: as it is, or else up to case, white space, typography and line hyphens.
-
-    A place that would cut a number short ("5 million" in "15 million") is none.
-    """
-    return _Searchable(text).find(_Searchable(quote))
-
-
-def check_quote(quote: str, number: int, sources: Mapping[int, str]) -> QuoteCheck:
-    """The verdict on a quote that names source `number`; `sources` maps numbers to texts.
-
-    Of several other sources that hold the quote, the lowest number is named.
-    """
-    wanted = _Searchable(quote)
-    texts = {other: _Searchable(sources[other]) for other in sorted(sources)}
-    cited = texts[number].find(wanted) if number in texts else None
-    if cited:
-        verdict = Verdict.EXACT if cited.is_exact else Verdict.NORMALISED
-        return QuoteCheck(verdict, number, cited.start, cited.end)
-    for other, text in texts.items():
-        found = text.find(wanted)
-        if found:
-            return QuoteCheck(Verdict.MISATTRIBUTED, other, found.start, found.end)
-    return QuoteCheck(Verdict.STITCHED if _is_stitched(quote, list(texts.values())) else Verdict.NOT_FOUND)
-
-
-class _Searchable:
-    """A text with its folded form, made when first needed and then kept."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, quote: str) -> None:
+        self._quote = quote
+        self._canonical = Canonical(quote)
 
     @cached_property
-    def folded(self) -> tuple[str, list[int]]:
-        folded, origins = fold(self.text)
-        hyphens = {index for match in _LINE_HYPHEN.finditer(folded) for index in range(*match.span())}
-        kept = [origin for index, origin in enumerate(origins) if index not in hyphens]
-        return _LINE_HYPHEN.sub("", folded), kept
+    def is_quote(self) -> bool:
+        return (
+            1 < len(self._quote) <= LONGEST_QUOTE and len(self.forms[-1]) > 1 and bool(_HAS_WORD.search(self.forms[-1]))
+        )
 
-    def find(self, quote: "_Searchable") -> Found | None:
-        exact = _find_whole(quote.text, self.text) if quote.text.strip() else None
-        if exact is not None:
-            return Found(exact, exact + len(quote.text), is_exact=True)
-        wanted = quote.folded[0].strip()
-        text, origins = self.folded
-        start = _find_whole(wanted, text) if wanted else None
-        return None if start is None else Found(*unfold(origins, start, start + len(wanted)), is_exact=False)
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """The canonical form; and where that is another, the one without what may surround a quote."""
+        whole = self._canonical.text.strip()
+        bare = whole.rstrip(_TAIL).lstrip(_HEAD)
+        while bare.startswith(_DOTS):
+            bare = bare.removeprefix(_DOTS).lstrip(_HEAD)
+        return (whole,) if bare in {whole, ""} else (whole, bare)
 
+    def find_all(self, source: Canonical, within: tuple[int, int] | None) -> Iterator[_Found]:
+        """The places in a source: of the whole quote, and if there is none, of the bare one."""
+        whole, *bare = self.forms
+        places = list(find_places(whole, source.text))
+        for place in places:
+            yield self._found(source, place, len(whole), within)
+        for words in bare if not places else ():
+            for place in find_places(words, source.text):
+                start, end = source.span(place, place + len(words))
+                yield _Found(start, end, (False, _is_within(start, within)))
 
-def _find_whole(quote: str, text: str) -> int | None:
-    """The first place of a quote at which it does not cut a number of the text short."""
-    start = text.find(quote)
-    while start >= 0 and _cuts_number(quote, text, start):
-        start = text.find(quote, start + 1)
-    return start if start >= 0 else None
-
-
-def _cuts_number(quote: str, text: str, start: int) -> bool:
-    end = start + len(quote)
-    before = quote[0].isdecimal() and _NUMBER_RUNS_ON_BEFORE.search(text[max(0, start - 2) : start])
-    after = quote[-1].isdecimal() and _NUMBER_RUNS_ON_AFTER.match(text, end)
-    return bool(before or after)
-
-
-def _is_stitched(quote: str, texts: list[_Searchable]) -> bool:
-    """Whether the quote is put together of sentences, or of two parts, that stand in the sources one by one."""
-    sentences = [sentence for sentence in _SENTENCE_END.split(quote) if sentence.strip()]
-    if len(sentences) > 1:
-        return all(_stands(sentence, MIN_SENTENCE, texts) for sentence in sentences)
-    cut = _longest_start(quote, texts)
-    return _stands(quote[:cut], MIN_PART, texts) and _stands(quote[cut:], MIN_PART, texts)
+    def _found(self, source: Canonical, place: int, length: int, within: tuple[int, int] | None) -> _Found:
+        text = self._canonical.text
+        before = self._canonical.origin(len(text) - len(text.lstrip()))
+        start, end = source.span(place, place + length)
+        begin = start - before
+        is_exact = begin >= 0 and source.original.startswith(self._quote, begin)
+        if is_exact:
+            start, end = begin, begin + len(self._quote)
+        return _Found(start, end, (is_exact, _is_within(start, within)))
 
 
-def _stands(piece: str, at_least: int, texts: list[_Searchable]) -> bool:
-    wanted = _Searchable(piece.strip(_PIECE_EDGES))
-    return len(wanted.text) >= at_least and any(text.find(wanted) for text in texts)
-
-
-def _longest_start(quote: str, texts: list[_Searchable]) -> int:
-    """The last word boundary up to which the quote stands in one source, by bisection."""
-    cuts = [0, *(word.start() for word in _WORD_START.finditer(quote))]
-    low, high = 0, len(cuts) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _stands(quote[: cuts[middle]], 1, texts):
-            low = middle
-        else:
-            high = middle - 1
-    return cuts[low]
+def _is_within(start: int, within: tuple[int, int] | None) -> bool:
+    return within is not None and within[0] <= start < within[1]

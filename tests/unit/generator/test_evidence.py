@@ -61,7 +61,7 @@ def test_one_knowledge_base_cannot_take_the_share_of_another() -> None:
 
 
 def test_the_token_budget_counts_tokens_where_bytes_do_not_settle_it() -> None:
-    budget = Budget(characters_per_kb=1000, characters=1000, tokens=60, sources=40)
+    budget = Budget(characters_per_kb=1000, characters=1000, tokens=100, sources=40)
     result = found(QUESTION, "kb", segment("word " * 30, doc="a"), segment("other " * 30, doc="b"))
 
     evidence = build_evidence([result], budget)

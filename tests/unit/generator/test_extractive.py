@@ -1,8 +1,10 @@
 """Answers made of the sources' own sentences."""
 
-from builders import source
+from builders import planned, source
+from citewire.contracts.provenance import Maker, Planner
 from generator.citations.markers import find_markers
-from generator.extractive import no_knowledge_base, write_extract
+from generator.draft import Draft
+from generator.extractive import ExtractiveWriter, write_extract
 
 
 def text_of(question: str, *texts: str) -> str:
@@ -82,5 +84,15 @@ def test_images_without_text_are_named_as_such() -> None:
     assert "Images" in text_of("What is shown?", "")
 
 
-def test_without_a_knowledge_base_the_answer_says_so() -> None:
-    assert "No knowledge base" in no_knowledge_base("Why?").text
+async def test_without_a_knowledge_base_the_answer_says_so() -> None:
+    assert [piece async for piece in ExtractiveWriter().write(planned("Why?"), (), Draft())] == [
+        "No knowledge base was selected, so nothing was searched and there is nothing to cite."
+    ]
+
+
+async def test_a_question_that_needs_no_search_and_has_no_model_says_so() -> None:
+    plan = planned("谢谢").model_copy(update={"planner": Planner(made_by=Maker.MODEL, search_needed=False)})
+
+    text = "".join([piece async for piece in ExtractiveWriter().write(plan, (), Draft())])
+
+    assert text == "这个问题不需要检索知识库，但目前没有可用的语言模型来回答。"
