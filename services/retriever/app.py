@@ -8,6 +8,7 @@ from pgvector.asyncpg import register_vector
 
 from citewire.contracts.events import DocumentOffered, DocumentSubmitted, RetrievalRequested
 from citewire.contracts.knowledge import KnowledgeBase
+from citewire.contracts.providers import Purpose
 from citewire.contracts.requests import (
     CheckDocuments,
     CreateKnowledgeBase,
@@ -25,11 +26,13 @@ from citewire.contracts.streams import KB_BUCKET
 from citewire.runtime.database import open_database
 from citewire.runtime.delivery import Consumer
 from citewire.runtime.migrations import migrate
+from citewire.runtime.providers import open_providers
 from citewire.runtime.provision import INGESTER, OFFER_TAKER, put_consumers, searcher_of
 from citewire.runtime.registry import watch
 from citewire.runtime.service import Bindings, Responder, Service, Wires
 from citewire.runtime.settings import RuntimeSettings
 from retriever.backlog import EmbeddingBacklog
+from retriever.contexts import ContextBacklog
 from retriever.dense import DenseLeg
 from retriever.embedding.embedders import open_embedders
 from retriever.handlers.progress import EmbeddingProgress
@@ -43,6 +46,7 @@ from retriever.rerank import RerankLeg
 from retriever.reranking.rerankers import open_rerankers
 from retriever.search import Searcher
 from retriever.settings import Settings
+from retriever.store.contexts import ContextStore
 from retriever.store.documents import DocumentStore
 from retriever.store.kbs import KbStore
 from retriever.store.passages import PassageStore
@@ -75,6 +79,7 @@ def create_app() -> Service:
             Worker(settings.reading_limit) as tokeniser,
             open_embedders(settings.embedders, settings.embedding_dir or settings.data_dir) as embedders,
             open_rerankers(settings.rerankers) as rerankers,
+            open_providers(wires.bus, [Purpose.CONTEXTUAL]) as providers,
         ):
             with own_folder(settings.data_dir) as folder:
                 kbs, documents, versions = KbStore(database), DocumentStore(database), VersionStore(database)
@@ -95,11 +100,19 @@ def create_app() -> Service:
                 librarian = Librarian(
                     wires.bus, kbs, documents, indexes, register, settings.embedders, settings.rerankers
                 )
-                ingester = Ingester(wires.bus, uploads, reader, documents, versions, indexes, register)
+                contexts = ContextBacklog(
+                    ContextStore(database),
+                    providers,
+                    settings.contextual_limit,
+                    settings.contextual_sections,
+                    settings.contextual_at_once,
+                    settings.follow_interval,
+                )
+                ingester = Ingester(wires.bus, uploads, reader, documents, versions, indexes, register, contexts)
                 backlog = EmbeddingBacklog(database, vectors, embedders, settings.follow_interval)
                 progress = EmbeddingProgress(register, kbs, vectors, backlog)
                 upkeep = Upkeep(kbs, vectors, register, indexes, backlog, settings.follow_interval, settings.pool)
-                async with backlog.running(), upkeep.running(wires.bus.client):
+                async with backlog.running(), contexts.running(), upkeep.running(wires.bus.client):
                     await librarian.resubmit_waiting()
                     yield _bind(settings.pool, Finder(wires.bus, searcher), ingester, librarian, progress)
 

@@ -38,3 +38,8 @@ class Settings(BaseSettings):
     reading_limit: float = Field(default=300.0, gt=0)
     # Characters that all segments of one search have together: keeps the event below the bus's payload limit.
     segment_characters: int = Field(default=80_000, ge=1_000, le=100_000)
+    # Where a model may be used: seconds that summarising one document may take, sections of it that get a summary of
+    # their own, and documents that are summarised at the same time.
+    contextual_limit: float = Field(default=60.0, gt=0)
+    contextual_sections: int = Field(default=24, ge=0, le=500)
+    contextual_at_once: int = Field(default=4, ge=1, le=64)

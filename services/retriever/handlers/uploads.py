@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from citewire.contracts.events import DocumentFailed, DocumentIndexed, DocumentSubmitted
 from citewire.runtime.bus import Bus
 from retriever.contents import Unreadable
+from retriever.contexts import ContextBacklog
 from retriever.index.follower import IndexFollower
 from retriever.register import Register
 from retriever.store.documents import DocumentStore
@@ -29,6 +30,7 @@ class Ingester:
     versions: VersionStore
     indexes: IndexFollower
     register: Register
+    contexts: ContextBacklog
     reading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READ_AT_ONCE))
 
     async def ingest_document(self, event: DocumentSubmitted) -> None:
@@ -72,7 +74,12 @@ class Ingester:
         if isinstance(version, Unreadable):
             await self.give_up(event, version.reason)
             return False
-        await self.versions.store(event.doc_id, event.version, sha256, version, event.metadata)
+        is_wanted = self.contexts.is_wanted
+        await self.versions.store(
+            event.doc_id, event.version, sha256, version, event.metadata, is_to_be_summarised=is_wanted
+        )
+        if is_wanted:
+            self.contexts.wake()
         return True
 
     async def _announce(self, event: DocumentSubmitted) -> None:

@@ -28,6 +28,11 @@ def file_title(file_name: str) -> str:
     return one_line(PurePath(file_name).stem)
 
 
+def is_file_name(title: str, file_name: str) -> bool:
+    """Whether a title says no more than the file's name does."""
+    return one_line(title).casefold() in {"", one_line(file_name).casefold(), file_title(file_name).casefold()}
+
+
 def own_title(words: str) -> str:
     """The title that a file gives itself in its properties, unless a program made it up."""
     title = _WRITER.sub("", one_line(words))

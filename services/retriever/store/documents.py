@@ -222,7 +222,7 @@ class DocumentStore:
 
 
 def _document(row: "Record") -> Document:
-    shown = {"status": row["shown_status"], "metadata": json.loads(row["metadata"])}
+    shown = {"status": row["shown_status"]} | {name: json.loads(row[name]) for name in ("metadata", "contextual")}
     return Document.model_validate(dict(row) | shown)
 
 

@@ -142,11 +142,13 @@ class VectorStore:
             return None
         return [Hit._make(row) for row in rows]
 
+    # A document that waits for its summaries would have to be embedded again with them.
     _PENDING = """
         WITH waiting AS MATERIALIZED (
             SELECT d.doc_id, d.version FROM knowledge.documents d
             LEFT JOIN knowledge.embedded e ON e.space_id = $2 AND e.doc_id = d.doc_id AND e.version = d.version
-            WHERE d.kb_uid = $1 AND d.deleted_at IS NULL AND d.chunks > coalesce(e.chunks, 0)
+            WHERE d.kb_uid = $1 AND d.deleted_at IS NULL AND d.context_due IS NULL
+                AND d.chunks > coalesce(e.chunks, 0)
             ORDER BY d.revision LIMIT $4
         )
         SELECT c.chunk_id, c.doc_id, c.version, c.header, c.text

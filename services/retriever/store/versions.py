@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from citewire.contracts.evidence import PageSpan
 from citewire.contracts.filters import Value
+from citewire.contracts.knowledge import Contextual, ContextualState
 from citewire.runtime.database import Database
 from citewire.text.scripts import script_of
 from retriever.contents import NewChunk, NewVersion
@@ -18,6 +19,7 @@ from retriever.parents import Child, parents_of
 if TYPE_CHECKING:
     from citewire.runtime.database import Connection
 
+_WAITING = Contextual(state=ContextualState.WAITING)
 _PAGES = TypeAdapter(tuple[PageSpan, ...])
 _PAGE_COLUMNS = ("doc_id", "version", "number", "label", "start_at", "end_at")
 _CHUNK_COLUMNS = (
@@ -66,14 +68,22 @@ class VersionStore:
             WHERE kb_uid = $2 RETURNING revision
         )
         UPDATE knowledge.documents SET version = $5, title = $6, document_type = $7, pages = $8, chunks = $9,
-            characters = $10, notes = $11, script = $12, metadata = $13, revision = kb.revision, updated_at = now()
+            characters = $10, notes = $11, script = $12, metadata = $13, contextual = $14,
+            context_due = CASE WHEN $15 THEN now() END, context_tries = 0, revision = kb.revision, updated_at = now()
         FROM kb WHERE doc_id = $1
     """
 
-    async def store(
-        self, doc_id: UUID, version: int, sha256: bytes, new: NewVersion, metadata: Mapping[str, Value] | None = None
+    async def store(  # noqa: PLR0913 - what is stored comes from three places
+        self,
+        doc_id: UUID,
+        version: int,
+        sha256: bytes,
+        new: NewVersion,
+        metadata: Mapping[str, Value] | None = None,
+        *,
+        is_to_be_summarised: bool = False,
     ) -> None:
-        """Make a version the searched one, in place of the one before.
+        """Make a version the searched one, in place of the one before; perhaps one that waits for a model's summaries.
 
         Nothing happens when the document is gone or has this version, or a later one, already.
         """
@@ -99,6 +109,8 @@ class VersionStore:
                 new.notes,
                 script_of(new.text) or "",
                 json.dumps(dict(metadata or {})),
+                (_WAITING if is_to_be_summarised else Contextual()).model_dump_json(),
+                is_to_be_summarised,
             )
 
     # One statement, so that documents and chunks are seen at the same moment; OFFSET 0 keeps the planner from reading

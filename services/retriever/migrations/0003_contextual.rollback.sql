@@ -1,0 +1,2 @@
+ALTER TABLE knowledge.documents
+    DROP COLUMN contextual, DROP COLUMN context_due, DROP COLUMN context_tries;
