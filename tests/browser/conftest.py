@@ -13,6 +13,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/browser/" in str(item.path):
             item.add_marker(pytest.mark.live)
+            item.add_marker(pytest.mark.xdist_group("apart"))
             if find_browser() is None:
                 item.add_marker(missing)
 

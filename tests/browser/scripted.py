@@ -45,6 +45,8 @@ def citation(answer: str, cited: dict[str, Any], quote: str, **fields: Any) -> d
         "page": None,
         "page_label": None,
         "verdict": "not_found" if start is None else "exact",
+        "origin": "given",
+        "pieces": [],
         **fields,
     }
     return {

@@ -62,6 +62,35 @@ def test_h02_an_image_in_an_answer_is_text_and_nothing_is_loaded(page: Page) -> 
     assert not [url for url in loaded if "evil" in url]
 
 
+def test_h02_no_spelling_of_an_image_in_a_streamed_answer_loads_anything(page: Page) -> None:
+    spellings = [
+        "[![one](https://evil.example/a.png)](https://example.org)",
+        "![two][ref]",
+        "[ref]: https://evil.example/b.png",
+        "![three](<https://evil.example/c.png> 'title')",
+        "![four](//evil.example/d.png)",
+    ]
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    script(page, answer([*"\n\n".join(spellings)], []))
+
+    ask(page, "Anything?")
+
+    expect(page.locator(".answer")).to_contain_text("![four](//evil.example/d.png)")
+    expect(page.locator(".answer img")).to_have_count(0)
+    assert not [url for url in loaded if "evil" in url]
+
+
+def test_h02_a_reference_cannot_turn_the_numbers_of_sources_into_links(page: Page) -> None:
+    text = "Yes [1].\n\n[1]: https://evil.example"
+    script(page, answer(text, [source(1)], citations=[citation(text, source(1), "text")]))
+
+    ask(page, "Anything?")
+
+    expect(page.locator(".answer button.cite").first).to_have_text("[1]")
+    expect(page.locator(".answer a")).to_have_text(["https://evil.example"])
+
+
 def test_h04_html_in_an_answer_is_text(page: Page) -> None:
     text = 'Hi <img src=x onerror="window.hit=1"> <script>window.hit=1</script> [a](javascript:window.hit=1)'
     script(page, answer(text, []))

@@ -149,6 +149,16 @@ def test_c13_each_answer_keeps_its_own_citations_after_a_reload(page: Page) -> N
     assert before[0] != before[1]
 
 
+def test_who_planned_and_who_wrote_is_told_at_once_and_after_a_reload(page: Page) -> None:
+    told = ["Planned by rules", "Written without a model: sentences of the sources"]
+    ask(page, QUESTION)
+    expect(page.locator(".makers > span")).to_have_text(told)
+
+    page.reload()
+
+    expect(page.locator(".makers > span")).to_have_text(told)
+
+
 def test_a06_a_second_tab_shows_the_next_answer_of_its_conversation(page: Page, context: BrowserContext) -> None:
     ask(page, QUESTION)
     second = context.new_page()

@@ -3,7 +3,8 @@
 import { el } from "./dom.js";
 import { label } from "./i18n.js";
 import { blocksOf, render } from "./markdown.js";
-import { fillPlaces, holdPlaces, linkPlain } from "./markers.js";
+import { fillPlaces, holdPlaces, linkPlain, numbersIn } from "./markers.js";
+import { worstOf } from "./proof.js";
 import { sourceTitle } from "./sources.js";
 
 // What comes next can still change the last block and what it joins to, such as a list after a blank line.
@@ -45,15 +46,16 @@ export class Answer {
     this.#frame ||= requestAnimationFrame((now) => this.#draw(now));
   }
 
-  /** Render the complete text; citations link exactly where the server found them. */
+  /** Render the complete text; quotes link exactly where the server found their markers, and tell how they stand. */
   finish(text, citations, dangling) {
     this.#cancel();
     this.#text = text;
     const held = holdPlaces(text, citations);
     const fragment = render(held.text);
     const broken = new Set(dangling);
-    fillPlaces(fragment, held, (marker) => this.#exactMarker(marker, broken));
-    linkPlain(fragment, (raw, numbers) => (numbers.every((number) => broken.has(number)) ? this.#group(numbers, broken) : null));
+    const used = new Set([...dangling, ...citations.map((citation) => citation.number)]);
+    fillPlaces(fragment, held, ({ raw, uses }) => this.#group(numbersIn(raw).filter((number) => used.has(number)), broken, uses));
+    linkPlain(fragment, (raw, numbers) => (numbers.every((number) => used.has(number)) ? this.#group(numbers, broken, new Map()) : null));
     this.element.replaceChildren(fragment);
   }
 
@@ -86,22 +88,17 @@ export class Answer {
 
   #add(text) {
     const fragment = render(text);
-    linkPlain(fragment, (raw, numbers) => (numbers.every((number) => this.#sources.has(number)) ? this.#group(numbers, new Set()) : null));
+    linkPlain(fragment, (raw, numbers) => (numbers.every((number) => this.#sources.has(number)) ? this.#group(numbers, new Set(), null) : null));
     const nodes = [...fragment.childNodes];
     this.element.append(fragment);
     return nodes;
   }
 
-  #exactMarker({ raw, uses }, broken) {
-    const danglingHere = (raw.match(/\d+/g) ?? []).map(Number).filter((number) => broken.has(number));
-    const numbers = [...new Set([...uses.keys(), ...danglingHere])].sort((one, other) => one - other);
-    return this.#group(numbers, broken, uses);
-  }
-
-  #group(numbers, broken, uses = new Map()) {
+  /** `uses` are the quotes by number; null while nothing is known of them. */
+  #group(numbers, broken, uses) {
     const group = el("span", { class: "cite-group" });
     for (const number of numbers) {
-      group.append(broken.has(number) ? brokenNumber(number) : this.#number(number, uses.get(number)));
+      group.append(broken.has(number) ? brokenNumber(number) : this.#number(number, uses && (uses.get(number) ?? [])));
     }
     return group;
   }
@@ -110,7 +107,11 @@ export class Answer {
     const button = el("button", { type: "button", class: "cite", "data-number": number }, ...bracketed(number));
     button.addEventListener("click", () => this.#onCite(number, quotes));
     const source = this.#sources.get(number);
-    return label(button, "openCitation", { number, title: source ? sourceTitle(source) : "" });
+    const params = { number, title: source ? sourceTitle(source) : "" };
+    if (quotes === null) return label(button, "openCitation", params);
+    const { standing, key } = worstOf(quotes);
+    button.classList.add(`is-${standing}`);
+    return label(button, "openProof", { ...params, verdict: { say: key } });
   }
 }
 

@@ -39,6 +39,11 @@ export class Api {
   question = (id) => this.#json("GET", `/v1/questions/${id}`);
   stop = (id) => this.#json("POST", `/v1/questions/${id}/stop`);
 
+  modelSettings = () => this.#json("GET", "/v1/settings/model");
+  putProvider = (name, provider) => this.#json("PUT", providerPath(name), provider);
+  removeProvider = (name) => this.#json("DELETE", providerPath(name));
+  checkProvider = (name) => this.#json("POST", `${providerPath(name)}/check`);
+
   upload(kbId, file) {
     const form = new FormData();
     form.append("file", file);
@@ -93,6 +98,8 @@ export class Api {
     return me;
   }
 }
+
+const providerPath = (name) => `/v1/settings/model/providers/${encodeURIComponent(name)}`;
 
 const cursorQuery = (cursor) => (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "");
 

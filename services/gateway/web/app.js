@@ -7,6 +7,7 @@ import { byId, el } from "./dom.js";
 import { say, switchLanguage, tellAll } from "./i18n.js";
 import { KbChooser, allKbs, rememberKbs } from "./kbs.js";
 import { Library } from "./library.js";
+import { ModelSettings } from "./models.js";
 import { PassageReader } from "./passage.js";
 import { notice, problemText } from "./problems.js";
 import { Follower } from "./scroll.js";
@@ -15,12 +16,14 @@ import { askForKey, takeKeyFromAddress } from "./signin.js";
 
 const UNAUTHORISED = 401;
 const NOT_FOUND = 404;
+const SETTINGS = "#settings";
 
 const api = new Api();
 const chooser = new KbChooser(byId("kbs"), byId("kbs-hint"));
 const passage = new PassageReader(api);
 const follower = new Follower(byId("thread"), byId("turns"), byId("to-latest"));
 const library = new Library(api, readKbs);
+const models = new ModelSettings(api, () => markSession(conversation.sessionId));
 const sessions = new SessionList(api, { open: openSession, removed: sessionRemoved, problem: showProblem });
 const composer = new Composer({ onAsk: ask, onStop: stop });
 const conversation = new Conversation(api, {
@@ -143,6 +146,7 @@ function listen() {
   byId("language").addEventListener("click", switchLanguage);
   byId("sign-out").addEventListener("click", signOut);
   byId("manage").addEventListener("click", () => library.open(me));
+  byId("models-open").addEventListener("click", () => (location.hash = SETTINGS));
   byId("new-conversation").addEventListener("click", startNew);
   drawer.toggle.addEventListener("click", () => setDrawer(!document.body.classList.contains("has-drawer")));
   drawer.shade.addEventListener("click", closeDrawer);
@@ -152,9 +156,17 @@ function listen() {
     drawer.toggle.focus();
   });
   window.addEventListener("hashchange", () => {
+    showSettings();
     const sessionId = sessionInAddress();
     if (sessionId && sessionId !== conversation.sessionId) openSession(sessionId);
   });
+}
+
+/** The settings have an address, for those who may change them; going back closes them. */
+function showSettings() {
+  const isWanted = location.hash === SETTINGS && me?.role === "administrator";
+  if (isWanted && !models.isOpen) models.open();
+  if (!isWanted && models.isOpen) models.close();
 }
 
 const sessionInAddress = () => new URLSearchParams(location.hash.slice(1)).get("session");
@@ -193,6 +205,7 @@ async function start() {
     return;
   }
   byId("user").textContent = me.user;
+  byId("models-open").hidden = me.role !== "administrator";
   byId("app").hidden = false;
   await readKbs();
   chooser.open();
@@ -201,6 +214,7 @@ async function start() {
   composer.focus();
   const sessionId = sessionInAddress();
   if (sessionId) await openSession(sessionId);
+  showSettings();
   await conversation.resume();
 }
 

@@ -20,10 +20,11 @@ export function t(key, params = {}) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in params ? formatted(params[name]) : whole));
 }
 
-/** A parameter: a number in the language's way, `{say: key}` for a text of its own, or a text as it is. */
+/** A parameter: a number in the language's way, `{say: key, …}` for a text of its own, a list of such, or a text as it is. */
 function formatted(value) {
   if (typeof value === "number") return value.toLocaleString(language);
-  return typeof value === "object" ? t(value.say) : value;
+  if (Array.isArray(value)) return value.map(formatted).join(language === "zh" ? "、" : ", ");
+  return typeof value === "object" ? t(value.say, value) : value;
 }
 
 /** Let an element say this text, in whatever language is chosen. Gives the element. */

@@ -23,8 +23,8 @@ const escaped = (text) =>
 
 const marked = new Marked({
   gfm: true,
-  // HTML in an answer is text like any other.
-  tokenizer: { html: () => undefined, tag: () => undefined },
+  // HTML in an answer is text like any other; a line `[1]: address` must not turn every [1] into a link to there.
+  tokenizer: { html: () => undefined, tag: () => undefined, def: () => undefined },
   renderer: {
     html: ({ text }) => escaped(text),
     image: ({ raw }) => escaped(raw),

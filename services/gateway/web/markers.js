@@ -2,15 +2,23 @@
 //
 // Where citations stand is the server's finding (`answer_start`, `answer_end`): those ranges are replaced by a
 // placeholder before Markdown is rendered, and the placeholder by buttons afterwards. The placeholder keeps brackets
-// around it, because emphasis in Markdown depends on punctuation. Without ranges (while streaming, and for numbers
-// that no source has) only plain `[n]` and `[n, m]` are taken.
+// around it, because emphasis in Markdown depends on punctuation. Without ranges (while streaming, for numbers that no
+// source has, and for those behind which no quote stands) what looks like a marker outside code and links is taken.
 
 import { unitIndex } from "./codepoints.js";
 
 const PRIVATE_USE = [0xe000, 0xf8ff];
 const SKIPPED = "a, code, pre, button";
-// An opening bracket directly after an ASCII word is an index, such as arr[7].
-const PLAIN_MARKER = /(?<![A-Za-z0-9_])[[［]([1-9]\d{0,2}(?:\s?[,，、]\s?[1-9]\d{0,2})*)[\]］]|【([1-9]\d{0,2})(?:†[^】\n]{0,200})?】/g;
+const MAX_RANGE = 50;
+const NUMBER = "[1-9１-９][0-9０-９]{0,2}";
+const RANGE = `${NUMBER}(?:[ \\t]*[-–][ \\t]*${NUMBER})?`;
+const LIST = `[ \\t]*(${RANGE}(?:[ \\t]*[,，、][ \\t]*${RANGE})*)[ \\t]*`;
+// An opening bracket directly after an ASCII word is an index, such as arr[7]; after `{`, `^` or `$` it is math.
+const PLAIN_MARKER = new RegExp(`(?<![A-Za-z0-9_{^$])\\[${LIST}\\]|［${LIST}］|【${LIST}(?:†[^【】\\n]{0,200})?】`, "g");
+// In the raw text what is code, or a link's caption, must be told by its marks.
+const CODE = "(`{3,}|~{3,})[^]*?(?:\\1|$)|(`+)[^`]+\\2";
+const CODE_OR_MARKER = new RegExp(`${CODE}|[ \\t]?(?:${PLAIN_MARKER.source})(?!\\()`, "g");
+const BOUNDS = new RegExp(`(${NUMBER})(?:[ \\t]*[-–][ \\t]*(${NUMBER}))?`, "g");
 
 /**
  * The text with placeholders for all cited ranges, and what stands for each.
@@ -32,16 +40,23 @@ export function holdPlaces(text, citations) {
   return { text: parts.join("") + text.slice(end), sign, markers };
 }
 
-/** The text without its cited markers. */
+/** The text without its cited markers, with quotes behind them or not. */
 export function withoutMarkers(text, citations) {
   const { text: held, sign } = holdPlaces(text, citations);
-  return held.replace(new RegExp(`[ \\t]?\\[${sign}\\d+${sign}\\]`, "g"), "");
+  const used = new Set(citations.map((citation) => citation.number));
+  const rest = held.replace(new RegExp(`[ \\t]?\\[${sign}\\d+${sign}\\]`, "g"), "");
+  return rest.replace(CODE_OR_MARKER, (raw, fence, tick, ...listed) => {
+    if (fence || tick) return raw;
+    const numbers = numbersIn(listed.find((list) => list !== undefined));
+    return numbers.length > 0 && numbers.every((number) => used.has(number)) ? "" : raw;
+  });
 }
 
 function byRange(citations) {
   const markers = new Map();
   for (const { number, quotes } of citations) {
     for (const quote of quotes) {
+      if (quote.answer_start === null) continue;
       const key = `${quote.answer_start}-${quote.answer_end}`;
       if (!markers.has(key)) markers.set(key, { start: quote.answer_start, end: quote.answer_end, uses: new Map() });
       const { uses } = markers.get(key);
@@ -68,11 +83,22 @@ export function fillPlaces(root, { sign, markers }, make) {
 
 /** Replace plain markers outside code and links by what `make(raw, numbers)` gives; null leaves the text. */
 export function linkPlain(root, make) {
-  replaceInText(root, PLAIN_MARKER, ([raw, plain, wide], parent) => {
+  replaceInText(root, PLAIN_MARKER, ([raw, ...listed], parent) => {
     if (parent.closest(SKIPPED)) return null;
-    const numbers = (plain ?? wide).split(/\D+/).map(Number);
-    return make(raw, numbers);
+    const numbers = numbersIn(listed.find((list) => list !== undefined));
+    return numbers.length > 0 ? make(raw, numbers) : null;
   });
+}
+
+/** The numbers of a marker such as `[1, 3-5]` or `【2†lines】`; none of a range that runs backwards or too far. */
+export function numbersIn(raw) {
+  const numbers = new Set();
+  for (const [, first, last] of raw.replace(/†.*/, "").matchAll(BOUNDS)) {
+    const [from, to] = [first, last ?? first].map((digits) => Number(digits.normalize("NFKC")));
+    if (to < from || to - from > MAX_RANGE) return [];
+    for (let number = from; number <= to; number += 1) numbers.add(number);
+  }
+  return [...numbers];
 }
 
 function replaceInText(root, pattern, make) {

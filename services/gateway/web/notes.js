@@ -1,10 +1,11 @@
 // What stands under an answer: what to know about it, and how it was found.
 
-import { el, icon } from "./dom.js";
+import { el } from "./dom.js";
 import { say } from "./i18n.js";
 import { kbTitle } from "./kbs.js";
-import { isVerified } from "./passage.js";
+import { isSearchSpared, usageOf } from "./makers.js";
 import { notice } from "./problems.js";
+import { proofLines } from "./proof.js";
 
 const NAMED_LEGS = new Set(["lexical", "dense"]);
 const legName = (leg) => (NAMED_LEGS.has(leg) ? { say: `leg_${leg}` } : leg);
@@ -19,6 +20,7 @@ export function warningsOf(outcome) {
   for (const { kb_id: kbId, leg, error } of outcome.legs) {
     if (error) notes.push(notice("warn", "legError", { kb: kbTitle(kbId), leg: legName(leg), error }));
   }
+  if (isSearchSpared(outcome)) notes.push(notice("info", "searchSpared"));
   const { level, reason } = outcome.quality ?? { level: "ok" };
   if (level === "weak" || level === "none") {
     notes.push(notice(level === "none" ? "warn" : "info", `quality_${level}`, { reason: reason && `: ${reason}` }));
@@ -34,14 +36,7 @@ export function warningsOf(outcome) {
 
 /** One line: how many quotes are proved, which knowledge bases answered, how long it took. */
 export function summaryOf(outcome) {
-  const parts = [];
-  const quotes = outcome.citations.flatMap((citation) => citation.quotes);
-  const ok = quotes.filter(isVerified).length;
-  if (quotes.length > 0) {
-    const isWhole = ok === quotes.length;
-    const text = say(el("span"), isWhole ? "verified" : "verifiedSome", { n: quotes.length, ok });
-    parts.push(el("span", { class: isWhole ? "proof" : "proof is-partial" }, icon(isWhole ? "check" : "warn"), text));
-  }
+  const parts = proofLines(outcome.citations.flatMap((citation) => citation.quotes));
   const answering = [...new Set(outcome.citations.map((citation) => citation.kb_id))];
   if (answering.length > 0) {
     const names = answering.map((kbId) => el("bdi", { class: "kb-name" }, kbTitle(kbId)));
@@ -52,9 +47,10 @@ export function summaryOf(outcome) {
   return parts;
 }
 
-/** The searches and what each of them gave, folded. */
-export function detailsOf({ queries, legs }) {
-  if (queries.length + legs.length === 0) return null;
+/** The searches, what each of them gave and what models used, folded. */
+export function detailsOf({ queries, legs, planner, generator }) {
+  const usage = usageOf({ planner, generator });
+  if (queries.length + legs.length + usage.length === 0) return null;
   const queryItems = queries.map(({ query, kb_id: kbId }) =>
     el("li", {}, el("bdi", { class: "kb-name" }, kbTitle(kbId)), " ", el("bdi", {}, query)),
   );
@@ -67,6 +63,8 @@ export function detailsOf({ queries, legs }) {
     queryItems.length > 0 && el("ul", {}, ...queryItems),
     legItems.length > 0 && say(el("h4"), "legs"),
     legItems.length > 0 && el("ul", {}, ...legItems),
+    usage.length > 0 && say(el("h4"), "usage"),
+    usage.length > 0 && el("ul", {}, ...usage),
   );
 }
 

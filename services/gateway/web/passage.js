@@ -5,16 +5,10 @@ import { byId, el } from "./dom.js";
 import { say } from "./i18n.js";
 import { kbTitle } from "./kbs.js";
 import { notice } from "./problems.js";
+import { quoteNotes } from "./quotes.js";
 import { pageName, sourceTitle } from "./sources.js";
 
 const SIDE_BY_SIDE = window.matchMedia("(min-width: 1080px)");
-// The best verdict first: a passage tells the worst of those it shows.
-const VERDICTS = ["exact", "normalised", "stitched", "misattributed", "not_found"];
-const VERIFIED = new Set(["exact", "normalised"]);
-
-/** Whether the source's characters bear the quote out. */
-export const isVerified = (quote) => VERIFIED.has(quote.verdict);
-
 export class PassageReader {
   #api;
   #dialog = byId("passage");
@@ -42,12 +36,32 @@ export class PassageReader {
     this.#dialog.close();
   }
 
-  /** Show a source with these quotes marked. */
-  open(source, quotes) {
+  /**
+   * Show a source with these quotes marked; null: nothing is known of quotes (yet, unless `isEnded`).
+   * `sources` are all those of the answer, a map by number.
+   */
+  open(source, { quotes, isEnded, sources }) {
+    const onPiece = (piece) => this.#openPiece(piece, source, { quotes, isEnded, sources });
+    const uncited = () => (isEnded ? [notice("info", "verdict_uncited")] : []);
+    this.#show(source, quotes ?? [], () => (quotes === null ? uncited() : quoteNotes(quotes, sources, onPiece)));
+  }
+
+  /** The place where a part of an unproved quote stands, in whichever source that is. */
+  #openPiece(piece, source, view) {
+    const back = say(el("button", { type: "button", class: "link-button" }), "backToQuote", { number: source.number });
+    back.addEventListener("click", () => this.open(source, view));
+    const notes = () => [el("div", { class: "passage-links" }, back), notice("info", "pieceShown", { number: source.number })];
+    const other = view.sources.get(piece.number);
+    const page = other.pages.find(({ start, end }) => start <= piece.start && piece.start < end);
+    this.#show(other, [{ ...piece, page: page?.number, page_label: page?.label }], notes);
+  }
+
+  /** `marked` are ranges of the document; `notes()` makes what stands above the text. */
+  #show(source, marked, notes) {
     this.#opened += 1;
     if (!this.#dialog.contains(document.activeElement)) this.#returnTo = document.activeElement;
     this.#title.textContent = `${source.number} · ${sourceTitle(source)}`;
-    this.#showPassage(source, quotes);
+    this.#showPassage(source, marked, notes);
     if (!this.#dialog.open) {
       if (SIDE_BY_SIDE.matches) this.#dialog.show();
       else this.#dialog.showModal();
@@ -56,20 +70,20 @@ export class PassageReader {
     this.#scrollToMark();
   }
 
-  #showPassage(source, quotes) {
-    this.#showMeta(source, citedPages(quotes, source.pages));
+  #showPassage(source, marked, notes) {
+    this.#showMeta(source, citedPages(marked, source.pages));
     if (source.state === "withheld") {
       this.#body.replaceChildren(notice("warn", "sourceWithheld"));
       return;
     }
     const links = wholeTextLinks(source).map(({ page, button }) => {
-      button.addEventListener("click", () => this.#showWhole(source, quotes, page));
+      button.addEventListener("click", () => this.#showWhole(source, marked, notes, page));
       return button;
     });
     this.#body.replaceChildren(
       ...stateNotices(source),
-      verdict(quotes),
-      sourceText(source, quotes),
+      ...notes(),
+      sourceText(source, marked),
       el("div", { class: "passage-links" }, ...links),
     );
   }
@@ -81,16 +95,16 @@ export class PassageReader {
     this.#meta.replaceChildren(...parts);
   }
 
-  async #showWhole(source, quotes, page) {
+  async #showWhole(source, marked, notes, page) {
     const opened = this.#opened;
     const back = say(el("button", { type: "button", class: "link-button" }), "backToPassage");
-    back.addEventListener("click", () => this.open(source, quotes));
+    back.addEventListener("click", () => this.#show(source, marked, notes));
     const { kb_id: kbId, doc_id: docId } = source;
     const content = await (page ? this.#api.page(kbId, docId, page.number) : this.#api.text(kbId, docId)).catch(() => null);
     // Another passage may have been opened meanwhile.
     if (opened !== this.#opened) return;
     if (content === null) {
-      this.#body.querySelector(".passage-links").replaceChildren(notice("warn", "documentGone"));
+      this.#body.querySelector(".passage-links:last-child").replaceChildren(notice("warn", "documentGone"));
       return;
     }
     if (page) this.#showMeta(source, [page]);
@@ -98,7 +112,7 @@ export class PassageReader {
     this.#body.replaceChildren(
       el("div", { class: "passage-links" }, back),
       isSame ? "" : notice("warn", "documentChanged"),
-      sourceText(content, isSame ? quotes : []),
+      sourceText(content, isSame ? marked : []),
     );
     this.#title.focus({ preventScroll: true });
     this.#scrollToMark();
@@ -142,14 +156,6 @@ function citedPages(quotes, pages) {
   const cited = new Map();
   for (const { page, page_label: printed } of quotes) if (page) cited.set(page, { number: page, label: printed });
   return cited.size > 0 ? [...cited.values()] : pages;
-}
-
-function verdict(quotes) {
-  if (quotes.length === 0) return notice("info", "verdict_plain");
-  const worst = quotes.map((quote) => quote.verdict).reduce((one, other) =>
-    VERDICTS.indexOf(one) >= VERDICTS.indexOf(other) ? one : other,
-  );
-  return notice(VERIFIED.has(worst) ? "info" : "warn", `verdict_${worst}`);
 }
 
 /** What has become of the document since the answer was given. */

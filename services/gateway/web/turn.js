@@ -3,10 +3,11 @@
 import { Answer } from "./answer.js";
 import { el, icon } from "./dom.js";
 import { say } from "./i18n.js";
+import { makersOf } from "./makers.js";
 import { withoutMarkers } from "./markers.js";
 import { detailsOf, summaryOf, warningsOf } from "./notes.js";
 import { notice, problemText } from "./problems.js";
-import { SourceList } from "./sources.js";
+import { SourceList, stateOf } from "./sources.js";
 
 const COPIED_MS = 1500;
 
@@ -19,6 +20,8 @@ export class Turn {
   #sources = new Map();
   #citations = new Map();
   #queries = [];
+  #planner = null;
+  #isEnded = false;
   #state = el("p", { class: "state" });
   #list;
   #answer;
@@ -54,7 +57,10 @@ export class Turn {
     this.#tell("thinking");
   }
 
-  #takeSources({ sources, queries }) {
+  #takeSources({ sources, queries, planner = null }) {
+    this.#isEnded = false;
+    this.#citations.clear();
+    this.#planner = planner;
     this.#sources = new Map(sources.map((source) => [source.number, source]));
     this.#queries = queries;
     this.#list.show(sources);
@@ -76,7 +82,7 @@ export class Turn {
 
   /** A stored interaction that has ended. */
   showStored(interaction) {
-    this.#takeSources({ sources: interaction.sources, queries: interaction.search_queries });
+    this.#takeSources({ ...interaction, queries: interaction.search_queries });
     if (interaction.sources.length === 0) this.#list.element.hidden = interaction.legs.length === 0;
     const { content, citations, dangling_citations } = interaction.model_response;
     this.#show(content, { ...interaction, citations, dangling_citations });
@@ -92,13 +98,16 @@ export class Turn {
 
   #show(text, outcome) {
     this.#citations = new Map(outcome.citations.map((citation) => [citation.number, citation]));
+    this.#isEnded = true;
     this.#endState();
     this.#answer.finish(text, outcome.citations, outcome.dangling_citations);
-    this.#list.markCited(new Set(this.#citations.keys()));
-    const details = detailsOf({ queries: this.#queries, legs: outcome.legs });
+    this.#list.markCited(this.#citations, (number, quotes) => this.#open(number, quotes));
+    const made = { planner: outcome.planner ?? this.#planner, generator: outcome.generator };
+    const details = detailsOf({ ...made, queries: this.#queries, legs: outcome.legs });
     this.#foot.replaceChildren(
-      ...warningsOf(outcome),
+      ...warningsOf({ ...outcome, ...made }),
       el("div", { class: "summary" }, ...summaryOf(outcome)),
+      el("div", { class: "makers" }, ...makersOf(made)),
       ...(details ? [details] : []),
       this.#actions(outcome.status !== "finished"),
     );
@@ -133,9 +142,13 @@ export class Turn {
     return button;
   }
 
-  #open(number, quotes = this.#citations.get(number)?.quotes ?? []) {
+  /** While the answer runs, and for a source that it does not cite, there are no quotes to tell of: null. */
+  #open(number, quotes = null) {
     const source = this.#sources.get(number);
-    if (source) this.#passage.open(source, quotes);
+    const citation = this.#citations.get(number);
+    if (!source) return;
+    const shown = { ...source, state: stateOf(source, citation) };
+    this.#passage.open(shown, { quotes: quotes ?? citation?.quotes ?? null, isEnded: this.#isEnded, sources: this.#sources });
   }
 
   #tell(key, params) {
