@@ -143,6 +143,20 @@ async def test_a_broken_off_answer_keeps_the_quotes_that_came(
     assert [quote.origin for quote in citation.quotes] == [QuoteOrigin.GIVEN]
 
 
+@pytest.mark.parametrize("said", [(), ("",), (" ", "\n"), ("<think>hm</think>", " "), ("<think>hm",)])
+async def test_f10_an_empty_answer_is_replaced_by_the_evidence(
+    bus: Bus, answer_log: AnswerLog, model: ScriptedModel, said: tuple[str, ...]
+) -> None:
+    plan = planned(QUESTION, "kb")
+    model.play(pieces(*said))
+
+    interaction = await answered(bus, answer_log, model, plan)
+
+    assert interaction.status is InteractionStatus.FINISHED
+    assert interaction.model_response.content.startswith("- Revenue grew by 12 percent. [1]\n")
+    assert interaction.degraded == "answered without a model: the model provider main gave an empty answer"
+
+
 # Take-over
 
 

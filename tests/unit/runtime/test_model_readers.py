@@ -120,6 +120,42 @@ def test_the_last_event_of_a_response_tells_whether_it_is_whole(response, kind, 
     assert (told.failure, told.is_over) == (failure, True)
 
 
+MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "Because"}]}
+
+
+@pytest.mark.parametrize(
+    ("output", "failure"),
+    [
+        ([{"type": "reasoning", "summary": []}, MESSAGE], None),
+        ([{"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}], Failure.REFUSAL),
+        ([MESSAGE, {"type": "function_call", "name": "x"}], Failure.INVALID),
+        ([MESSAGE, {"type": "something_new"}], Failure.INVALID),
+        ([MESSAGE, MESSAGE], Failure.INVALID),
+    ],
+)
+def test_f12_a_response_has_one_message_and_besides_it_reasoning_alone(output, failure):
+    _, told = read(ResponsesReader(), {"type": "response.completed", "response": {"output": output}})
+
+    assert told.failure is failure
+
+
+def test_f12_an_incomplete_response_is_none_whatever_its_text():
+    response = {"output": [MESSAGE], "incomplete_details": {"reason": "max_output_tokens"}}
+
+    _, told = read(ResponsesReader(), {"type": "response.incomplete", "response": response})
+
+    assert told.failure is Failure.LENGTH
+
+
+def test_f12_usage_that_contradicts_itself_is_told_as_it_came_and_changes_no_outcome():
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 1}
+
+    _, told = read(ResponsesReader(), {"type": "response.completed", "response": {"output": [MESSAGE], "usage": usage}})
+
+    assert told.failure is None
+    assert told.usage == Usage(input_tokens=5, output_tokens=2)
+
+
 @pytest.mark.parametrize(
     "event", [{}, {"type": 5}, {"type": "response.output_text.delta"}, {"type": "response.completed", "response": []}]
 )

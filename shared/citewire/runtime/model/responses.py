@@ -75,15 +75,25 @@ class ResponsesReader:
             raise NotTheProtocolError
         told = self.told
         told.usage = read_usage(response.get("usage"))
-        parts = [part for part in _parts(response) if isinstance(part, dict)]
+        items = _items(response)
+        parts = [part for part in _parts(items) if isinstance(part, dict)]
         if any(part.get("type") == "refusal" for part in parts):
             told.fail(*REFUSAL)
         self._fail(response, kind)
+        self._check_items(items)
         told.has_ended = told.is_over = True
         if self._has_text:
             return ""
         texts = (part.get("text") for part in parts if part.get("type") == "output_text")
         return "".join(text for text in texts if isinstance(text, str))
+
+    def _check_items(self, items: list[dict[str, Any]]) -> None:
+        """One message was asked for, and no tool: what else there is, nobody has read."""
+        kinds = [item.get("type") for item in items]
+        if any(kind not in {"message", "reasoning"} for kind in kinds):
+            self.told.fail(Failure.INVALID, "sent output of a kind that was not asked for")
+        elif kinds.count("message") > 1:
+            self.told.fail(Failure.INVALID, "sent several messages")
 
     def _fail(self, response: dict[str, Any], kind: str) -> None:
         """What the end says of how it came about; some servers send `response.completed` whatever the status is."""
@@ -97,9 +107,13 @@ class ResponsesReader:
             self.told.fail(*endings.get(str(reason), (Failure.REPORTED, "reported an answer that is not whole")))
 
 
-def _parts(response: dict[str, Any]) -> list[Any]:
-    """The parts of all messages in a response's output."""
+def _items(response: dict[str, Any]) -> list[dict[str, Any]]:
+    """A response's output."""
     output = response.get("output")
-    items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+    return [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+
+
+def _parts(items: list[dict[str, Any]]) -> list[Any]:
+    """The parts of all messages."""
     contents = [item.get("content") for item in items if item.get("type") == "message"]
     return [part for content in contents if isinstance(content, list) for part in content]
