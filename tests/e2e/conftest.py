@@ -1,10 +1,11 @@
 """One stack with its samples for the whole run, all roles in one process."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 
 import httpx
 import pytest
 
+from model_questions import Desk, fill, open_desk
 from stack import Stack, running_stack
 
 
@@ -12,6 +13,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/e2e/" in str(item.path):
             item.add_marker(pytest.mark.live)
+            # Two workers get about as much to do: one the stack with the samples, the other all the rest.
+            has_own_stack = "model_stack" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("apart" if has_own_stack else "samples"))
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +36,17 @@ def user(stack: Stack, admin: httpx.Client, request: pytest.FixtureRequest) -> I
     key = admin.post("/v1/keys", json={"user": f"user of {request.node.name}"[:100]}).json()["key"]
     with stack.client(key) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def model_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Another one, whose model is for tests to set; it has one small knowledge base."""
+    with running_stack(tmp_path_factory.mktemp("model") / "data", "--no-samples") as running:
+        fill(running)
+        yield running
+
+
+@pytest.fixture
+async def desk(model_stack: Stack) -> AsyncGenerator[Desk]:
+    async with open_desk(model_stack) as opened:
+        yield opened
