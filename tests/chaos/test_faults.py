@@ -4,7 +4,7 @@ import pytest
 
 from chaos.report import Report
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("apart")]
+pytestmark = pytest.mark.timeout(300)
 
 
 def test_every_accepted_question_ends_once_with_one_text_everywhere(report: Report) -> None:

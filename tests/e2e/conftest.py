@@ -13,9 +13,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/e2e/" in str(item.path):
             item.add_marker(pytest.mark.live)
-            # Two workers get about as much to do: one the stack with the samples, the other all the rest.
-            has_own_stack = "model_stack" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("apart" if has_own_stack else "samples"))
 
 
 @pytest.fixture(scope="session")

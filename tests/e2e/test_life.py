@@ -44,6 +44,7 @@ def test_ctrl_c_leaves_no_process_behind(data_dir: Path) -> None:
 
 def test_a_second_start_knows_what_was_asked_before(data_dir: Path) -> None:
     with running_stack(data_dir) as stack, stack.client() as client:
+        stack.use_words_alone()
         answer = ask(client, BOOKING, kb_ids=["handbook"])
 
     with running_stack(data_dir) as stack, stack.client() as client:
@@ -109,4 +110,4 @@ def test_the_command_line_asks_and_numbers_its_sources(data_dir: Path) -> None:
         )
 
     assert "[1]" in result.stdout
-    assert "exact" in result.stdout
+    assert "✓ proved" in result.stdout

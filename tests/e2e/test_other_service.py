@@ -28,6 +28,7 @@ EXAMPLE = ROOT / "examples" / "ask_over_nats.py"
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with running_stack(tmp_path_factory.mktemp("services") / "data", "--services") as stack:
+        stack.use_words_alone()
         yield stack
 
 
