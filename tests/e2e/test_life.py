@@ -14,7 +14,7 @@ import pytest
 
 from frames import ask
 from gateway.settings import Settings as GatewaySettings
-from stack import running_stack
+from stack import Stack, running_stack
 
 BOOKING = "How far ahead should a trip be booked?"
 
@@ -98,16 +98,15 @@ def test_one_process_per_role_answers_the_same(data_dir: Path) -> None:
     assert answer.done["persisted"] is True
 
 
-def test_the_command_line_asks_and_numbers_its_sources(data_dir: Path) -> None:
-    with running_stack(data_dir):
-        result = subprocess.run(
-            [str(Path(sys.executable).with_name("citewire")), "ask", BOOKING, "--kb", "handbook"],
-            env={**os.environ, "CITEWIRE_DATA_DIR": str(data_dir)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
+def test_the_command_line_asks_and_numbers_its_sources(stack: Stack) -> None:
+    result = subprocess.run(
+        [str(Path(sys.executable).with_name("citewire")), "ask", BOOKING, "--kb", "handbook"],
+        env={**os.environ, "CITEWIRE_DATA_DIR": str(stack.data_dir)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
 
     assert "[1]" in result.stdout
     assert "✓ proved" in result.stdout
