@@ -28,8 +28,10 @@ class News:
         """Take entries of so many characters, the first of which has the number `first`; none: the reader must look."""
         if self._must_look:
             return
-        if self._is_awaited and self.take_at_once(first, entries):
-            self._due = asyncio.get_running_loop().time() + self._patience
+        waiter = self._waiter
+        if waiter is not None and not waiter.done() and self.take_at_once(first, entries):
+            # The reader waits, which it does only when nothing is at hand: its time begins anew.
+            self._due = waiter.get_loop().time() + self._patience
             return
         if not self._entries:
             self._first = first
@@ -71,11 +73,6 @@ class News:
         must_look, self._must_look = self._must_look or not is_next, False
         self._forget()
         return None if must_look else entries[number + 1 - first :]
-
-    @property
-    def _is_awaited(self) -> bool:
-        """Whether the reader waits, which it does only when nothing is at hand."""
-        return self._waiter is not None and not self._waiter.done()
 
     def _forget(self) -> None:
         self._entries, self._size = [], 0

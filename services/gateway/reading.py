@@ -89,9 +89,11 @@ class Reading:
 
     def take_deltas(self, first: int, entries: Sequence[str]) -> str:
         """The frames of entries that are nothing but deltas and follow the last one; else none, and none is taken."""
-        is_next = first == self.number + 1 and self.number >= self.after
-        if self._is_merged or not is_next or not all(entry.startswith(_DELTA) for entry in entries):
+        if first != self.number + 1 or self.number < self.after or self._is_merged:
             return ""
+        for entry in entries:
+            if not entry.startswith(_DELTA):
+                return ""
         return self.take(entries)
 
     def _take_other(self, entry: str, number: int) -> list[str]:
