@@ -41,5 +41,8 @@ def _failure(reading: Reading, interaction: Interaction) -> str:
 
 
 def _last_frame(reading: Reading) -> int:
-    # The end that the store refutes and the word that it is stored were taken, and not sent.
-    return reading.number - 2 if reading.is_refuted else reading.number
+    if reading.is_refuted:
+        # The end that the store refutes and the word that it is stored were taken, and not sent.
+        return reading.number - 2
+    # An end that waited for that word when the log was lost was not sent either.
+    return reading.number - 1 if reading.end is not None else reading.number
