@@ -14,6 +14,8 @@ MIN_COVERAGE = 0.7
 
 # A statement of fewer terms ("Yes") is supported by everything.
 _MIN_WEIGHT = 2.0
+# No two sentences say most of what stands in more characters, and reading them all would cost more than the answer.
+_LONGEST_STATEMENT = 1000
 
 
 class Passages:
@@ -26,9 +28,10 @@ class Passages:
         """The sentence, or else the two adjacent ones, with most of the statement's terms; the first of equal ones.
 
         A term weighs more, the fewer sentences of the source have it (inverse document frequency). None if the
-        terms are too few, or a number of the statement is not among them, or one text denies what the other affirms.
+        statement is too long or has too few terms, a number of it is not among them, or one text denies what the
+        other affirms.
         """
-        if statement.weight < _MIN_WEIGHT:
+        if len(statement.text) > _LONGEST_STATEMENT or statement.weight < _MIN_WEIGHT:
             return None
         weights = self._weigh(statement)
         alone = _best(statement, weights, self._sentences)

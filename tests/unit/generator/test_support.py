@@ -48,6 +48,13 @@ def test_another_number_a_denial_and_too_few_words_have_no_support(statement: st
     assert support(statement) is None
 
 
+def test_a_statement_longer_than_any_sentence_is_not_looked_for() -> None:
+    sentence = "Revenue of the company grew by 12% in 2023, "
+
+    assert support(sentence * 20) is not None
+    assert support(sentence * 25) is None
+
+
 def test_of_equally_good_sentences_the_first_is_taken() -> None:
     passages = Passages("Costs fell sharply. Costs fell sharply.")
 
