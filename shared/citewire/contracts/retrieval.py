@@ -50,7 +50,7 @@ def resolve_rse_params(*choices: str | Mapping[str, Any]) -> RseParams:
     params = RseParams()
     for choice in choices:
         if not isinstance(choice, str):
-            params = _changed(params, choice)
+            params = _changed(params, choice) if choice else params
         elif choice in RSE_PRESETS:
             params = RSE_PRESETS[choice]
         else:
