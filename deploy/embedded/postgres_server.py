@@ -20,7 +20,8 @@ OPTIONS = {
     "listen_addresses": "127.0.0.1",
     # The path of a socket may have about 100 bytes only, and the data folder may lie deep.
     "unix_socket_directories": "",
-    "shared_buffers": "64MB",
+    # The index of 100,000 vectors has 121 MB, all over which each search reads. What is not used takes no memory.
+    "shared_buffers": "256MB",
     "max_connections": "100",
     "timezone": "UTC",
     "log_timezone": "UTC",

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
+from citewire.runtime.garbage import spare_collections
 from citewire.text.tokenizer import tokenize
 from retriever.contents import NewVersion, Unreadable
 from retriever.ingest.document import UnreadableDocument
@@ -51,6 +52,7 @@ def main() -> None:
     # Libraries remark on odd files; what an owner should know of them is in the reply.
     warnings.simplefilter("ignore")
     logging.disable()
+    spare_collections()
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     serve(sys.stdin.buffer, replies)

@@ -8,17 +8,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-import numpy as np
-
 from bench.corpus import Corpus
 from bench.retriever_parts import KB_ID, Accounts, Parts
+from bench.vectors import Drawn, DrawnQuestions
 from citewire.contracts.evidence import SearchQuery
 from citewire.contracts.identity import Role, User
 from citewire.runtime.provision import INGESTER
 from retriever.contents import Unreadable
 from retriever.dense import DenseLeg
 from retriever.embedding import e5
-from retriever.embedding.embedders import BUNDLED
+from retriever.embedding.embedders import BUNDLED, Embedders
 from retriever.index.follower import IndexFollower
 from retriever.index.terms import query_weights
 from retriever.search import CANDIDATES, Asked
@@ -114,18 +113,17 @@ async def search_words(indexes: IndexFollower, questions: Sequence[str]) -> Sear
     return await _timed(search, questions)
 
 
-async def fill_vectors(parts: Parts) -> Work:
-    """A random vector of unit length for every chunk, and then the index that so many get."""
+async def fill_vectors(parts: Parts, drawn: Drawn) -> Work:
+    """A vector for every chunk, and then the index that so many get."""
     accounts, started = Accounts(), time.perf_counter()
     stored = await parts.kbs.find(KB_ID)
     if stored is None:
         raise SystemExit("the knowledge base is gone")
     await parts.vectors.open_space(stored.uid, BUNDLED, e5.NAME, e5.DIMENSION)
-    chance, filled = np.random.default_rng(1), 0
+    filled = 0
     space = await _space(parts, stored.uid)
     while pending := await parts.vectors.pending(stored.uid, space, VECTOR_BATCH):
-        vectors = chance.standard_normal((len(pending), e5.DIMENSION), dtype=np.float32)
-        await parts.vectors.add(space, pending, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+        await parts.vectors.add(space, pending, drawn.chunks(len(pending)))
         filled += len(pending)
     await parts.vectors.complete(space)
     if filled > EXACT_ROWS:
@@ -150,12 +148,17 @@ async def embed_questions(parts: Parts, questions: Sequence[str]) -> Searches:
     return await _timed(search, questions)
 
 
-async def search_vectors(parts: Parts, questions: Sequence[str]) -> Searches:
+def with_drawn(embedders: Embedders, drawn: Drawn) -> Embedders:
+    """The bundled embedder with drawn questions: real ones are no neighbours of drawn chunks."""
+    return Embedders({BUNDLED: DrawnQuestions(embedders.get(BUNDLED), drawn)})
+
+
+async def search_vectors(parts: Parts, embedders: Embedders, questions: Sequence[str]) -> Searches:
     """The dense leg, from the question's text to ids and scores."""
     stored = await parts.kbs.find(KB_ID)
     if stored is None:
         raise SystemExit("the knowledge base is gone")
-    leg = DenseLeg(parts.vectors, parts.embedders)
+    leg = DenseLeg(parts.vectors, embedders)
 
     async def search(question: str) -> None:
         found = await leg.search(stored.uid, BUNDLED, [question], CANDIDATES, None)
@@ -165,15 +168,15 @@ async def search_vectors(parts: Parts, questions: Sequence[str]) -> Searches:
     return await _timed(search, questions)
 
 
-async def search_both(parts: Parts, indexes: IndexFollower, questions: Sequence[str]) -> Searches:
+async def search_both(parts: Parts, indexes: IndexFollower, embedders: Embedders, questions: Sequence[str]) -> Searches:
     """A whole search: both legs, fused, cut into segments and read."""
     await parts.register.refresh()
-    searcher = parts.searcher(indexes)
+    searcher = parts.searcher(indexes, embedders)
 
     async def search(question: str) -> None:
         asked = Asked((SearchQuery(query=question, kb_id=KB_ID),), top_k=8, user=ADMINISTRATOR)
         found = await searcher.search(KB_ID, asked)
-        # Not for segments, since nothing has to do with a random vector.
+        # Not for segments, since nothing has to do with a drawn vector.
         if found.error or not all(leg.hits for leg in found.legs):
             raise SystemExit(f"not all legs found something: {found.legs}")
 

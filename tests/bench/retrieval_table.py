@@ -19,8 +19,11 @@ from bench.retrieval_stages import (
     search_both,
     search_vectors,
     search_words,
+    with_drawn,
 )
 from bench.retriever_parts import resident_megabytes, running_parts
+from bench.vectors import Drawn, LikeText, Random
+from citewire.runtime.garbage import spare_collections
 
 # The bars: chunks per CPU second of Python, seconds for 100,000 chunks, milliseconds at the median.
 BAR_INGEST = 2000.0
@@ -66,11 +69,13 @@ def _split(numbers: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {number:.1f}" for name, number in numbers.items() if number >= 0.05)
 
 
-async def measure(chunks: int, questions: int, *, with_vectors: bool) -> list[str]:
+async def measure(chunks: int, questions: int, drawn: Drawn | None) -> list[str]:
     """All stages, printed as they end; the bars that were missed."""
     table, corpus = Table(), Corpus()
     asked = [corpus.question(number) for number in range(WARM_UP + questions)]
     async with running_parts() as parts:
+        # As each service does before it takes work.
+        spare_collections()
         indexes = parts.follower("lexical")
         table.memory("memory at first")
         done = await ingest(parts, indexes, corpus, chunks)
@@ -84,11 +89,12 @@ async def measure(chunks: int, questions: int, *, with_vectors: bool) -> list[st
         table.searches("lexical leg", words)
         table.expect(met=words.percentile(0.5) <= BAR_WORDS, bar=f"lexical leg: {BAR_WORDS} ms")
         table.memory("memory after searches")
-        if with_vectors:
-            table.work("vectors stored", await fill_vectors(parts))
+        if drawn is not None:
+            table.work("vectors stored", await fill_vectors(parts, drawn))
             table.searches("question embedded", await embed_questions(parts, asked))
-            table.searches("dense leg", await search_vectors(parts, asked))
-            both = await search_both(parts, indexes, asked)
+            embedders = with_drawn(parts.embedders, drawn)
+            table.searches("dense leg", await search_vectors(parts, embedders, asked))
+            both = await search_both(parts, indexes, embedders, asked)
             table.searches("whole search", both)
             table.expect(met=both.percentile(0.5) <= BAR_BOTH, bar=f"whole search: {BAR_BOTH:.0f} ms")
             table.memory("memory at the end")
@@ -100,11 +106,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures ingest and search of one large knowledge base.")
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=500, help="per kind of search, after a warm-up")
-    parser.add_argument("--no-vectors", action="store_true", help="words only")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--no-vectors", action="store_true", help="words only")
+    kind.add_argument("--random-vectors", action="store_true", help="unlike those of any text: the hardest case")
     parser.add_argument("--one-core", action="store_true", help="servers and all on one core")
     options = parser.parse_args()
     if options.one_core:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    missed = uvloop.run(measure(options.chunks, options.questions, with_vectors=not options.no_vectors))
+    drawn = Random() if options.random_vectors else LikeText()
+    missed = uvloop.run(measure(options.chunks, options.questions, None if options.no_vectors else drawn))
     print("\n".join(f"missed: {bar}" for bar in missed) or "all bars that were measured are met")
     sys.exit(1 if missed else 0)

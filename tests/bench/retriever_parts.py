@@ -61,9 +61,9 @@ class Parts:
         boost = float(Settings.model_fields["header_boost"].default)
         return IndexFollower(self.kbs, self.versions, self.tokeniser, self.folder / name, boost)
 
-    def searcher(self, indexes: IndexFollower) -> Searcher:
-        """A whole search, with the bundled embedder and no reranker."""
-        dense = DenseLeg(self.vectors, self.embedders)
+    def searcher(self, indexes: IndexFollower, embedders: Embedders) -> Searcher:
+        """A whole search without a reranker."""
+        dense = DenseLeg(self.vectors, embedders)
         characters = int(Settings.model_fields["segment_characters"].default)
         return Searcher(
             self.register, indexes, dense, RerankLeg(Rerankers({}), self.passages), self.passages, characters
@@ -117,7 +117,9 @@ class Accounts:
 
     def __init__(self) -> None:
         self._left_out = 0.0
-        self._before = self._now()
+        children = cpu_seconds(child_groups())
+        # Last, since looking through all processes takes a tenth of a second itself.
+        self._before = {"retriever": time.process_time(), **children}
 
     @contextlib.contextmanager
     def without(self) -> Generator[None]:
@@ -128,11 +130,8 @@ class Accounts:
 
     def spent(self) -> dict[str, float]:
         """Seconds by group: this process, its reading and tokenising children, the embedding worker, Postgres."""
-        now = self._now()
+        now = {"retriever": time.process_time() - self._left_out, **cpu_seconds(child_groups())}
         return {group: now[group] - self._before.get(group, 0.0) for group in now}
-
-    def _now(self) -> dict[str, float]:
-        return {"retriever": time.process_time() - self._left_out, **cpu_seconds(child_groups())}
 
 
 def child_groups() -> dict[str, list[psutil.Process]]:

@@ -58,7 +58,8 @@ class _Builder:
         attended = self._linear(attended, [prefix + "ao"], hidden)
         states = self._norm(self._add("Add", [states, attended], [prefix + "first"]), prefix + "aln")
         grown = self._linear(states, [prefix + "fi"], hidden)
-        grown = self._add("Gelu", [grown], [prefix + "grown"], domain=_MICROSOFT)
+        # By a hyperbolic tangent, in half the time: what that changes is far below what quantising does.
+        grown = self._add("FastGelu", [grown], [prefix + "grown"], domain=_MICROSOFT)
         shrunk = self._linear(grown, [prefix + "fo"], inner)
         return self._norm(self._add("Add", [states, shrunk], [prefix + "second"]), prefix + "oln")
 
@@ -78,9 +79,11 @@ class _Builder:
         return self._add("DynamicQuantizeMatMul", inputs, [f"{out}.product"], domain=_MICROSOFT)
 
     def _norm(self, states: str, name: str) -> str:
-        constants = [self._constant(f"{name}.{part}", self._weights.vector(f"{name}.{part}")) for part in "wb"]
-        epsilon = float(self._weights.epsilon)
-        return self._add("LayerNormalization", [states, *constants], [f"{name}.normed"], axis=-1, epsilon=epsilon)
+        """Layer normalisation, in three steps: onnxruntime's operator for all of it takes three times as long."""
+        factors, terms = (self._constant(f"{name}.{part}", self._weights.vector(f"{name}.{part}")) for part in "wb")
+        even = self._add("MeanVarianceNormalization", [states], [f"{name}.even"], axes=[-1])
+        scaled = self._add("Mul", [even, factors], [f"{name}.scaled"])
+        return self._add("Add", [scaled, terms], [f"{name}.normed"])
 
     def _constant(self, name: str, value: NDArray[Any]) -> str:
         self._constants.append(self._numpy.from_array(np.ascontiguousarray(value), name))

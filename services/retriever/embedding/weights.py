@@ -64,7 +64,7 @@ class Weights:
         self._raw = np.memmap(path, dtype=np.uint8, mode="r")
         cursor = _Cursor(self._raw, start=8)
         self.hidden, self.layers, self.heads, self.inner, _, self.positions, _ = cursor.take("<7i")
-        self.epsilon, _ = cursor.take("<fi")
+        cursor.skip(struct.calcsize("<fi"))  # the norms' epsilon, too small to count, among them
         self._vocabulary_start = cursor.position
         _skip_vocabulary(cursor)
         self._tensors = dict(_read_tensor(cursor) for _ in range(cursor.take("<i")[0]))

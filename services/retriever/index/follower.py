@@ -15,8 +15,8 @@ from retriever.store.versions import ChangedDocument, VersionStore
 from retriever.worker import Worker
 
 # Seconds for which a change waits for others at most. A commit of a hundred chunks costs four times what they cost
-# within one of thousands.
-_LONGEST_GATHERING = 0.5
+# within one of thousands, and what is committed in many parts is merged more often.
+_LONGEST_GATHERING = 1.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
@@ -27,8 +28,7 @@ _WRITER_MEMORY = 150_000_000
 _ANALYZER = "terms"
 
 
-@dataclass(frozen=True)
-class IndexedChunk:
+class IndexedChunk(NamedTuple):
     """A chunk's id and its terms with a blank between them; the body has those of the header, too."""
 
     chunk_id: int

@@ -102,11 +102,12 @@ class _Packer:
         self._close_if_fair(share, end)
         if self._open is not None and end - self._open[0] > self._maximum:
             self._close(end)
-        if self._open is not None and leads(self._text, start, end):
-            self._lead = (start, self._open[1])
-        else:
-            self._lead = None
-        self._open = (start if self._open is None else self._open[0], end)
+        if self._open is None:
+            self._open, self._lead = (start, end), None
+            return
+        first, last = self._open
+        self._open = (first, end)
+        self._lead = (start, last) if leads(self._text, start, end) else None
 
     def _close_if_fair(self, length: int, following: int | None = None) -> None:
         if self._open is not None and self._open[1] - self._open[0] >= length:

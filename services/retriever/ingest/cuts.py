@@ -90,5 +90,5 @@ def trim(text: str, start: int, end: int) -> Span:
 
 def leads(text: str, start: int, end: int) -> bool:
     """Whether the span is a whole line that says little without the next, such as a heading."""
-    is_line = text[start - 1 : start] in {"", "\n"} and text[end : end + 1] == "\n"
+    is_line = text[end : end + 1] == "\n" and text[start - 1 : start] in {"", "\n"}
     return is_line and _LEAD.fullmatch(text, start, end) is not None

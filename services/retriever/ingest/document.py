@@ -1,6 +1,7 @@
 """A parsed document and its chunks; all offsets are code points of the one text, half-open `[start, end)`."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 SEPARATOR = " › "
 
@@ -46,8 +47,7 @@ class ParsedDocument:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A slice of the text that is searched by itself, with the headings above it, outermost first."""
 
     ordinal: int

@@ -27,7 +27,7 @@ _LONGEST_HEADING: Final = 1000
 
 _PARSER: Final = MarkdownIt("commonmark")
 # Blocks say where the headings are; the markup within a long text is left alone.
-_BLOCKS: Final = MarkdownIt("commonmark").disable("inline")
+_BLOCKS: Final = MarkdownIt("commonmark").disable(["normalize", "inline", "text_join"])
 
 
 def parse_markdown(file_name: str, data: bytes) -> ParsedDocument:

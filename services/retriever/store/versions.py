@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from pydantic import TypeAdapter
@@ -28,10 +28,11 @@ _CHUNK_COLUMNS = (
 )
 # Chunks that an index takes in one step: bounds memory, and is large enough that committing costs little.
 _FEED_CHUNKS = 16_000
+# Rows that are copied in one step: asyncpg moves all that it has collected for each kilobyte beyond 64.
+_COPY_ROWS = 60
 
 
-@dataclass(frozen=True)
-class FeedChunk:
+class FeedChunk(NamedTuple):
     """A chunk as an index needs it."""
 
     chunk_id: int
@@ -143,17 +144,17 @@ class VersionStore:
 
 
 async def _copy_contents(connection: "Connection", doc_id: UUID, version: int, new: NewVersion) -> None:
-    await connection.copy_records_to_table(
+    await _copy(
+        connection,
         "pages",
-        schema_name="knowledge",
-        columns=_PAGE_COLUMNS,
-        records=[(doc_id, version, page.number, page.label, page.start, page.end) for page in new.pages],
+        _PAGE_COLUMNS,
+        [(doc_id, version, page.number, page.label, page.start, page.end) for page in new.pages],
     )
-    await connection.copy_records_to_table(
+    await _copy(
+        connection,
         "chunks",
-        schema_name="knowledge",
-        columns=_CHUNK_COLUMNS,
-        records=[
+        _CHUNK_COLUMNS,
+        [
             (
                 doc_id,
                 version,
@@ -170,6 +171,15 @@ async def _copy_contents(connection: "Connection", doc_id: UUID, version: int, n
             for chunk, end_before, parent in _placed(new.chunks)
         ],
     )
+
+
+async def _copy(
+    connection: "Connection", table: str, columns: Sequence[str], records: Sequence[tuple[Any, ...]]
+) -> None:
+    for start in range(0, len(records), _COPY_ROWS):
+        await connection.copy_records_to_table(
+            table, schema_name="knowledge", columns=columns, records=records[start : start + _COPY_ROWS]
+        )
 
 
 def _placed(chunks: Sequence[NewChunk]) -> Iterator[tuple[NewChunk, int, tuple[int, int]]]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import importlib
 import signal
 import sys
@@ -18,6 +17,7 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.connection import connect
 from citewire.runtime.dead_letters import retrying
 from citewire.runtime.delivery import deliver
+from citewire.runtime.garbage import spare_collections
 from citewire.runtime.health import health_app
 from citewire.runtime.listening import listening
 from citewire.runtime.logging import configure_logging
@@ -27,8 +27,6 @@ from citewire.runtime.settings import ROLES, RuntimeSettings
 
 # Requests of one kind that a process answers at once.
 RESPONDER_WORKERS = 16
-# Objects made, less those freed at once, between two searches for unreachable ones.
-_COLLECT_AFTER = 10_000
 
 log = structlog.get_logger()
 
@@ -74,7 +72,7 @@ async def serve(services: Sequence[Service], settings: RuntimeSettings, ready: C
         http = [binding.http for binding in bindings if binding.http] or _health_only(settings, wires)
         drain = await stack.enter_async_context(listening(http, settings.graceful_timeout))
         async with working(broker, wires.bus, bindings, settings.graceful_timeout):
-            _spare_collections()
+            spare_collections()
             log.info("ready", services=[service.name for service in services])
             ready()
             await stop.wait()
@@ -83,16 +81,6 @@ async def serve(services: Sequence[Service], settings: RuntimeSettings, ready: C
             wires.draining.set()
             await asyncio.sleep(settings.drain_delay)
             drain()
-
-
-def _spare_collections() -> None:
-    """Leave what lasts as long as the process out of garbage collections, and have fewer of them.
-
-    All streams stand still in one: through everything that was imported it takes a sixth of a second.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
 
 
 @contextlib.asynccontextmanager

@@ -34,6 +34,8 @@ def clean(text: str) -> str:
     CRLF, CR, VT and FF become `\n`; NUL and the other C0 controls and lone surrogates go; a surrogate
     pair becomes the character it stands for; all else, emoji too, stays. Idempotent.
     """
+    if _is_clean(text):
+        return text
     return _CONTROLS.sub("", _LINE_ENDS.sub("\n", _join_surrogates(text)))
 
 

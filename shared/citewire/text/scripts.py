@@ -34,8 +34,12 @@ def script_of(text: str) -> Script | None:
 
     Words, not letters, because a Latin name in a Chinese question has more letters than the question has characters.
     """
+    sample = text[:_SAMPLE]
+    if sample.isascii():
+        # Milliseconds less than to count.
+        return Script.LATIN if any(map(str.isalpha, sample)) else None
     counts = Counter[str]()
-    for found in _WORDS.finditer(text[:_SAMPLE]):
+    for found in _WORDS.finditer(sample):
         name = found.lastgroup or ""
         counts[name] += found.end() - found.start() if name in _UNSPACED else 1
     japanese_or_chinese = counts.pop("han", 0), counts.pop("kana", 0)

@@ -18,8 +18,8 @@ _LEAD = regex.compile(rf"(?:\s*+(?:{_ITEM}|(?P<mark>{_MARK})))*+[\s\u200b\ufeff]
 _LATER_MARK = regex.compile(rf"(?<=[\s。！？；….!?])(?!\[\d+\]){_MARK}")
 
 _CLOSERS = r"\"'”’」』）)】》〉\]"
-# What ends a sentence, what closes it, and footnote numbers set right behind.
-_END = re.compile(rf"([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*+")
+# What ends a sentence, with what closes it and footnote numbers set right behind, and the blanks before the next.
+_END = re.compile(rf"(([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*+)\s*+")
 _CHINESE_ENDS = frozenset("。！？；｡")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}“‘「『《（【]")
 _NEXT_WORD = re.compile(r"[\s\"'“‘(\[]*+(\w*)")
@@ -42,9 +42,11 @@ def split_sentences(text: str) -> list[Span]:
     A line break always ends a sentence. Bullets, heading signs and the `[nickname]` marks of a chat log lie
     between the sentences, closing quotes and brackets within. Spans without a letter or digit are left out.
     """
-    spans = (span for start, end in _segments(text) for span in _sentences(text, start, end))
     return [
-        (start, end) for start, end in spans if text[start : start + 1].isalnum() or _WORDS.search(text, start, end)
+        (start, end)
+        for segment_start, segment_end in _segments(text)
+        for start, end in _sentences(text, segment_start, segment_end)
+        if text[start : start + 1].isalnum() or _WORDS.search(text, start, end)
     ]
 
 
@@ -73,22 +75,22 @@ def _segments(text: str) -> Iterator[Span]:
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
     for stop in _END.finditer(text, start, end):
         if _is_end(text, stop, end):
-            yield _trim(text, start, stop.end())
+            yield _trim(text, start, stop.end(1))
             start = stop.end()
     yield _trim(text, start, end)
 
 
 def _is_end(text: str, stop: re.Match[str], line_end: int) -> bool:
     """Whether this punctuation ends a sentence; a full stop may belong to a number, a name, an abbreviation."""
-    signs, closers = stop.groups()
-    if stop.end() >= line_end or not _CHINESE_ENDS.isdisjoint(signs):
+    (_, signs, closers), behind = stop.groups(), stop.end(1)
+    if behind >= line_end or not _CHINESE_ENDS.isdisjoint(signs):
         return True
-    after = text[stop.end()]
+    after = text[behind]
     if after != " " and _UNSPACED.match(after):
         return signs != "." or not text[stop.start() - 1 : stop.start()].isdigit()
     if not after.isspace():
         return False
-    word = _next_word(text, stop.end(), line_end)
+    word = _next_word(text, behind, line_end)
     if word[:1].islower() and (closers or signs.startswith(("…", ".."))):
         return False
     return signs != "." or not _is_abbreviation(text, stop.start(), word)
@@ -101,14 +103,24 @@ def _next_word(text: str, start: int, end: int) -> str:
 
 def _is_abbreviation(text: str, dot: int, next_word: str) -> bool:
     """Whether the full stop at `dot` shortens a word and the sentence goes on with the next word."""
-    found = _ABBREVIATION.search(text[max(0, dot - _LONGEST_ABBREVIATION) : dot])
-    word = found.group().lower() if found else ""
+    word = _last_word(text[max(0, dot - _LONGEST_ABBREVIATION) : dot]).lower()
     if word in NEVER_LAST:
         return True
     if word in NUMBERED:
         return next_word[:1].isdigit()
-    are_initials = all(len(part) == 1 and part.isalpha() for part in word.split("."))
-    return (are_initials or word in MAYBE_LAST) and next_word not in STARTERS
+    return next_word not in STARTERS and (word in MAYBE_LAST or _are_initials(word))
+
+
+def _last_word(text: str) -> str:
+    word = text.rpartition(" ")[2]
+    if word.isascii() and word.isalpha():  # as most are: much faster to see than what else there may be
+        return word
+    found = _ABBREVIATION.search(text)
+    return found.group() if found else ""
+
+
+def _are_initials(word: str) -> bool:
+    return word[1:2] in {"", "."} and all(len(part) == 1 and part.isalpha() for part in word.split("."))
 
 
 def _pieces(text: str, start: int, end: int, maximum: int) -> Iterator[Span]:

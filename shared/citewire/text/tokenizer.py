@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from operator import add
 
 import regex
@@ -31,8 +31,7 @@ def _word_of(letters: str) -> str:
     return rf"({run}(?:[-._@+'’‐]{run}|(?<=\d),\d{{3}}(?!\d)){{0,{_MOST_JOINTS}}}+(?:(?<=[A-Za-z])(?:\+\+|#))?+)"
 
 
-# Seven times as fast as the other; the empty first group makes the two alike.
-_ASCII_WORD = re.compile("()" + _word_of("[a-zA-Z0-9_]"))
+_ASCII_WORD = re.compile(_word_of("[a-zA-Z0-9_]"))
 _RUN_OR_WORD = regex.compile(rf"([{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|" + _word_of(rf"[\w--[{_UNSPACED}]]"), regex.V1)
 
 _JOINTS = regex.compile(r"[-._@+'#]+")
@@ -43,6 +42,7 @@ _BORDER = regex.compile(r"(?<=\p{L}{2})(?=\d)|(?<=\d)(?=\p{L}{2})")
 _CYRILLIC = regex.compile(r"\p{Cyrillic}")
 _UNSPACED_CHARACTER = regex.compile(rf"[{_UNSPACED}]")
 _is_stop_word = STOP_WORDS.__contains__
+_STOP_PAIR = re.compile("|".join(word for word in STOP_WORDS if len(word) == 2 and not word.isascii()))  # noqa: PLR2004 - a pair
 _TYPEWRITER = str.maketrans({"’": "'", "‐": "-", ",": None})
 
 
@@ -55,14 +55,12 @@ def tokenize(text: str) -> list[str]:
     """
     visible = compatible(text)
     terms = date_terms(visible)
-    scanner = _ASCII_WORD if visible.isascii() else _RUN_OR_WORD
-    for run, word in scanner.findall(visible):
-        if run:
-            characters = list(run)
-            terms += filterfalse(_is_stop_word, characters)
-            terms += filterfalse(_is_stop_word, map(add, characters, characters[1:]))
-        else:
-            terms += _word_terms(word)
+    if visible.isascii():
+        # Seven times as fast as to look for all scripts.
+        terms += chain.from_iterable(map(_word_terms, _ASCII_WORD.findall(visible)))
+        return terms
+    for run, word in _RUN_OR_WORD.findall(visible):
+        terms += _run_terms(run) if run else _word_terms(word)
     return terms
 
 
@@ -74,6 +72,16 @@ def term_weight(term: str) -> float:
 def query_terms(text: str) -> dict[str, float]:
     """The distinct terms of a question with their weights, in order of appearance."""
     return {term: term_weight(term) for term in tokenize(text)}
+
+
+def _run_terms(run: str) -> Iterator[str]:
+    """The characters of a run and its overlapping pairs, without stop words."""
+    characters = list(run)
+    pairs = map(add, characters, characters[1:])
+    # Few runs have such a pair, and to look at each pair takes longer than all the rest.
+    return chain(
+        filterfalse(_is_stop_word, characters), filterfalse(_is_stop_word, pairs) if _STOP_PAIR.search(run) else pairs
+    )
 
 
 @lru_cache(maxsize=65_536)

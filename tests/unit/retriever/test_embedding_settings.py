@@ -74,7 +74,7 @@ async def test_the_bundled_embedder_needs_no_settings(tmp_path: Any) -> None:
     async with open_embedders({}, tmp_path) as embedders:
         embedder = embedders.get("e5")
 
-    assert (embedder.name, embedder.dimension) == ("multilingual-e5-small/int8-1", 384)
+    assert (embedder.name, embedder.dimension) == ("multilingual-e5-small/int8-2", 384)
 
 
 async def test_nothing_else_is_called_e5(tmp_path: Any) -> None:

@@ -1,11 +1,11 @@
-"""A process of services."""
+"""How often a process looks for unreachable objects."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
 
-from citewire.runtime.process import _spare_collections
+from citewire.runtime.garbage import spare_collections
 
 
 @pytest.fixture
@@ -21,6 +21,6 @@ def _collector() -> Iterator[None]:
 def test_what_lasts_is_no_more_looked_at_by_the_garbage_collector() -> None:
     kept = [[number] for number in range(1000)]
 
-    _spare_collections()
+    spare_collections()
 
     assert not any(kept is found for found in gc.get_objects())
