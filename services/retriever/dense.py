@@ -66,13 +66,15 @@ class DenseLeg:
         return replace(nothing, rankings=tuple(_finite(hits or ()) for hits in rankings), ready=space.ready)
 
     def _choose(self, wanted: str, embedded: Embedded) -> tuple[Embedder, Space | None]:
-        """The newest complete space that its embedder still fits; before there is one, the newest of the wanted one."""
-        for space in embedded.spaces:
-            if space.is_complete and (model := self._fitting(space)) is not None:
+        """The newest complete space that its embedder still fits; before there is one, the wanted one, or else another.
+
+        Raises EmbedderUnavailable when there is nothing to search with, nor will be.
+        """
+        usable = [space for space in embedded.spaces if space.is_complete or space.ready]
+        for space in sorted(usable, key=lambda space: (not space.is_complete, space.embedder != wanted)):
+            if (model := self._fitting(space)) is not None:
                 return model, space
-        model = self._embedders.get(wanted)
-        spaces = (space for space in embedded.spaces if space.embedder == wanted and space.model == model.name)
-        return model, next(spaces, None)
+        return self._embedders.get(wanted), None
 
     def _fitting(self, space: Space) -> Embedder | None:
         try:

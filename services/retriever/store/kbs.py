@@ -76,10 +76,12 @@ class KbStore:
         """Take a knowledge base out of every answer; False when there is none."""
         return await self._database.row(self._REMOVE, kb_id) is not None
 
-    # One at a time and never twice at once: deleting a large one takes a while.
+    # One at a time and never twice at once: deleting a large one takes a while. Its vectors go first.
     _PURGE = """
         DELETE FROM knowledge.kbs WHERE kb_uid = (
-            SELECT kb_uid FROM knowledge.kbs WHERE deleted_at IS NOT NULL LIMIT 1 FOR UPDATE SKIP LOCKED
+            SELECT kb_uid FROM knowledge.kbs k WHERE deleted_at IS NOT NULL
+                AND NOT EXISTS (SELECT FROM knowledge.spaces s WHERE s.kb_uid = k.kb_uid)
+            LIMIT 1 FOR UPDATE SKIP LOCKED
         )
     """
 
