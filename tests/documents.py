@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 TIMEOUT = 30.0
+EMBEDDING_TIMEOUT = 300.0
 PAUSE = 0.05
 SETTLED = {"indexed", "embedded", "failed"}
 
@@ -25,3 +26,15 @@ def upload(
         time.sleep(PAUSE)
     settled: dict[str, Any] = document
     return settled
+
+
+def wait_until_embedded(client: httpx.Client, kb_id: str) -> None:
+    """Return once all chunks of a knowledge base have vectors."""
+    deadline = time.monotonic() + EMBEDDING_TIMEOUT
+    while True:
+        kb = client.get(f"/v1/kbs/{kb_id}").json()
+        embedding = client.get(f"/v1/kbs/{kb_id}/embedding").json()
+        if embedding["chunks"] == kb["chunks"] > 0:
+            return
+        assert time.monotonic() < deadline, f"embedded {embedding} of {kb['chunks']}"
+        time.sleep(0.2)

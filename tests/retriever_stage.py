@@ -23,13 +23,15 @@ from citewire.contracts.requests import (
     DocumentReply,
     GetDocument,
     RemoveDocument,
+    RemoveKnowledgeBase,
     Search,
     SearchReply,
     SubmitDocument,
 )
-from citewire.contracts.streams import UPLOAD_BUCKET
+from citewire.contracts.streams import KB_BUCKET, UPLOAD_BUCKET
 from citewire.runtime import connection, process
 from citewire.runtime.bus import Bus
+from citewire.runtime.registry import watch
 from citewire.runtime.service import Bindings
 from citewire.runtime.settings import RuntimeSettings
 from embedded.servers import ServerUrls
@@ -37,16 +39,21 @@ from retriever.app import create_app
 
 T = TypeVar("T")
 
+# Seconds between two looks for what has to come.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
+
 ADMIN = User(user_id="admin", role=Role.ADMINISTRATOR)
 # What says that a document's newest upload was dealt with.
 FINAL = (DocumentStatus.INDEXED, DocumentStatus.EMBEDDED, DocumentStatus.FAILED)
 
 
 async def until(look: Callable[[], Awaitable[T | None]], seconds: float = 20) -> T:
-    """What `look` finds, as soon as it finds it."""
+    """What `look` finds, soon after it can be found: looking takes time from what it waits for."""
+    pause = _FIRST_PAUSE
     async with asyncio.timeout(seconds):
         while (found := await look()) is None:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE)
         return found
 
 
@@ -60,6 +67,13 @@ class Stage:
     async def create_kb(self, kb_id: str = "kb", **settings: object) -> KnowledgeBase:
         new = NewKnowledgeBase.model_validate({"kb_id": kb_id, "title": kb_id, "embedder": "none"} | settings)
         return (await self.bus.ask(CreateKnowledgeBase(user=ADMIN, kb=new))).kb
+
+    async def clear(self) -> None:
+        """Remove all knowledge bases."""
+        async with watch(self.bus, KB_BUCKET, KnowledgeBase) as register:
+            kb_ids = list(register.entries)
+        for kb_id in kb_ids:
+            await self.bus.ask(RemoveKnowledgeBase(user=ADMIN, kb_id=kb_id))
 
     async def put(self, data: bytes, upload: str = "") -> str:
         """Put a file into the upload bucket; its name there."""

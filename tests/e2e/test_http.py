@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from documents import upload
+from documents import upload, wait_until_embedded
 from frames import ask, follow, read_frames
 from stack import Stack
 
@@ -153,6 +153,9 @@ def test_respond_async_gives_202_and_the_stream_later(user: httpx.Client) -> Non
 
 
 def test_a03_fifty_questions_at_once_all_get_sources_and_text(user: httpx.Client) -> None:
+    # While vectors are still being made, two of them may find different passages.
+    wait_until_embedded(user, "handbook")
+
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda _: ask(user, BOOKING, kb_ids=["handbook"]), range(50)))
 

@@ -19,6 +19,7 @@ import pytest
 
 from citewire.runtime.settings import ROLES
 from frames import ask
+from model_questions import KB, QUESTION, fill
 from stack import Stack, running_stack
 
 ROOT = Path(__file__).parents[2]
@@ -27,8 +28,8 @@ EXAMPLE = ROOT / "examples" / "ask_over_nats.py"
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with running_stack(tmp_path_factory.mktemp("services") / "data", "--services") as stack:
-        stack.use_words_alone()
+    with running_stack(tmp_path_factory.mktemp("services") / "data", "--services", "--no-samples") as stack:
+        fill(stack)
         yield stack
 
 
@@ -53,7 +54,7 @@ def check(message: dict[str, Any], name: str) -> None:
 
 
 def test_the_example_gets_its_finished_interaction(services: Stack) -> None:
-    code, outcome = run_example(services, "How far ahead should a trip be booked?", "handbook")
+    code, outcome = run_example(services, QUESTION, KB)
 
     assert code == 0
     check(outcome, "InteractionFinished")
@@ -63,7 +64,7 @@ def test_the_example_gets_its_finished_interaction(services: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "kb_id", "status"), [("What is this?", "nowhere", 404), ("", "handbook", 422)], ids=["scope", "text"]
+    ("question", "kb_id", "status"), [("What is this?", "nowhere", 404), ("", KB, 422)], ids=["scope", "text"]
 )
 def test_b06_the_example_gets_the_reason_why_its_question_was_rejected(
     services: Stack, question: str, kb_id: str, status: int
@@ -101,7 +102,7 @@ def test_no_role_lacks_a_permission(services: Stack) -> None:
     asyncio.run(publish_poison(services.nats_url()))
     with services.client() as client:
         use_everything(client)
-    run_example(services, "How far ahead should a trip be booked?", "handbook")
+    run_example(services, QUESTION, KB)
 
     log = (services.data_dir / "logs" / "nats.log").read_text(encoding="utf-8")
 

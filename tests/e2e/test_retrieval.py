@@ -2,25 +2,12 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
 
+from documents import wait_until_embedded
 from stack import Stack
-
-EMBEDDING_TIMEOUT = 300.0
-
-
-def wait_until_embedded(client: httpx.Client, kb_id: str) -> None:
-    deadline = time.monotonic() + EMBEDDING_TIMEOUT
-    while True:
-        kb = client.get(f"/v1/kbs/{kb_id}").json()
-        embedding = client.get(f"/v1/kbs/{kb_id}/embedding").json()
-        if embedding["chunks"] == kb["chunks"] > 0:
-            return
-        assert time.monotonic() < deadline, f"embedded {embedding} of {kb['chunks']}"
-        time.sleep(0.2)
 
 
 def test_a_question_in_one_language_finds_its_answer_in_the_other(user: httpx.Client) -> None:

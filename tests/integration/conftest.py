@@ -1,11 +1,13 @@
 """Real servers for the whole run, a fresh database and a clean bus for each test."""
 
+import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Iterator
 
 import asyncpg
 import nats
 import pytest
+import pytest_asyncio
 from redis.asyncio import Redis
 
 from citewire.contracts.streams import KEY_BUCKET, PROVIDER_BUCKET
@@ -14,6 +16,7 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.provision import STREAMS, provision
 from embedded.servers import EmbeddedServers, ServerUrls
 from embedded.settings import EmbeddedSettings
+from retriever_stage import Stage, configure, running_retriever
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,9 +32,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerUrls]:
         yield urls
 
 
-@pytest.fixture
-async def database(servers: ServerUrls) -> AsyncGenerator[str]:
-    """An empty database of the test's own."""
+@contextlib.asynccontextmanager
+async def empty_database(servers: ServerUrls) -> AsyncGenerator[str]:
     name = f"test_{uuid.uuid4().hex}"
     admin = await asyncpg.connect(servers.postgres)
     await admin.execute(f'create database "{name}"')
@@ -40,9 +42,8 @@ async def database(servers: ServerUrls) -> AsyncGenerator[str]:
     await admin.close()
 
 
-@pytest.fixture
-async def bus(servers: ServerUrls) -> AsyncGenerator[Bus]:
-    """A connection on provisioned, empty streams, without keys of users or settings of models."""
+@contextlib.asynccontextmanager
+async def clean_bus(servers: ServerUrls) -> AsyncGenerator[Bus]:
     client = await nats.connect(servers.nats)
     js = client.jetstream()
     await provision(js, max_replicas=1)
@@ -52,6 +53,38 @@ async def bus(servers: ServerUrls) -> AsyncGenerator[Bus]:
         await js.purge_stream(f"KV_{bucket}")
     yield Bus(client, js)
     await client.close()
+
+
+@pytest.fixture
+async def database(servers: ServerUrls) -> AsyncGenerator[str]:
+    """An empty database of the test's own."""
+    async with empty_database(servers) as database:
+        yield database
+
+
+@pytest.fixture
+async def bus(servers: ServerUrls) -> AsyncGenerator[Bus]:
+    """A connection on provisioned, empty streams, without keys of users or settings of models."""
+    async with clean_bus(servers) as bus:
+        yield bus
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def retriever_database(servers: ServerUrls) -> AsyncGenerator[str]:
+    """The one of `retriever`."""
+    async with empty_database(servers) as database:
+        yield database
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def retriever(
+    servers: ServerUrls, retriever_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[Stage]:
+    """One for all tests of a module that start none themselves: a start takes longer than most tests do."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        configure(monkeypatch, servers, retriever_database, tmp_path_factory.mktemp("retriever"))
+        async with clean_bus(servers), running_retriever() as stage:
+            yield stage
 
 
 @pytest.fixture

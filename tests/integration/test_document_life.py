@@ -1,10 +1,10 @@
 """Documents offered, replaced and removed at bad moments, their metadata, and what becomes of citations of them."""
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from citewire.contracts.events import DocumentFailed, DocumentOffered
 from citewire.contracts.evidence import SourceState
@@ -19,28 +19,23 @@ from citewire.contracts.requests import (
     UpdateKnowledgeBase,
 )
 from citewire.contracts.streams import DEAD_LETTER_SUBJECT, KB_BUCKET
-from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from citewire.runtime.errors import Refusal
 from citewire.runtime.registry import watch
-from embedded.servers import ServerUrls
-from retriever_stage import ADMIN, Stage, configure, running_retriever, until
+from retriever_stage import ADMIN, Stage, until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SCHEMA = {"year": "number", "team": "text"}
 # Takes long enough to read that something can happen meanwhile.
 LONG = b"The ticket costs ten francs on a quiet day. " * 60_000
 
 
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
-    configure(monkeypatch, servers, database, tmp_path)
-
-
-@pytest.fixture
-async def stage() -> AsyncGenerator[Stage]:
-    async with running_retriever() as stage:
-        await stage.create_kb(metadata_schema=SCHEMA)
-        yield stage
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
+    await retriever.create_kb(metadata_schema=SCHEMA)
+    yield retriever
+    await retriever.clear()
 
 
 async def being_read(stage: Stage, file_name: str, upload: str) -> Document:
@@ -167,7 +162,8 @@ async def embed(database: str, document: Document, chunks: int) -> None:
             """
             WITH space AS (
                 INSERT INTO knowledge.spaces (kb_uid, embedder, model, dimension)
-                SELECT kb_uid, embedder, 'any', 3 FROM knowledge.kbs WHERE kb_id = 'kb' RETURNING space_id
+                SELECT kb_uid, embedder, 'any', 3 FROM knowledge.kbs WHERE kb_id = 'kb' AND deleted_at IS NULL
+                RETURNING space_id
             )
             INSERT INTO knowledge.embedded (space_id, doc_id, version, chunks) SELECT space_id, $1, $2, $3 FROM space
             """,
@@ -177,9 +173,9 @@ async def embed(database: str, document: Document, chunks: int) -> None:
         )
 
 
-async def test_a_document_is_embedded_when_all_its_chunks_have_vectors(stage: Stage, database: str) -> None:
+async def test_a_document_is_embedded_when_all_its_chunks_have_vectors(stage: Stage, retriever_database: str) -> None:
     document = await stage.add("price.txt", b"The ticket costs ten francs.")
-    await embed(database, document, document.chunks)
+    await embed(retriever_database, document, document.chunks)
 
     embedded = await stage.settled(document.doc_id)
     listed = await stage.bus.ask(ListDocuments(user=ADMIN, kb_id="kb", status=DocumentStatus.EMBEDDED))
@@ -188,9 +184,11 @@ async def test_a_document_is_embedded_when_all_its_chunks_have_vectors(stage: St
     assert listed.documents == (embedded,)
 
 
-async def test_a_document_that_lacks_vectors_in_the_newest_space_is_only_indexed(stage: Stage, database: str) -> None:
+async def test_a_document_that_lacks_vectors_in_the_newest_space_is_only_indexed(
+    stage: Stage, retriever_database: str
+) -> None:
     document = await stage.add("price.txt", b"The ticket costs ten francs.")
-    await embed(database, document, 0)
+    await embed(retriever_database, document, 0)
 
     assert (await stage.settled(document.doc_id)).status is DocumentStatus.INDEXED
 

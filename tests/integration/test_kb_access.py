@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import pytest_asyncio
 
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.requests import (
     CreateKnowledgeBase,
+    GetContexts,
     GetDocument,
     ListDocuments,
     ReadPage,
@@ -20,14 +21,15 @@ from citewire.contracts.requests import (
     Request,
     Search,
     SubmitDocument,
+    SummariseDocuments,
     UpdateKnowledgeBase,
 )
 from citewire.contracts.streams import KB_BUCKET
-from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal
 from citewire.runtime.registry import watch
-from embedded.servers import ServerUrls
-from retriever_stage import ADMIN, Stage, configure, running_retriever
+from retriever_stage import ADMIN, Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OWNER, READER, STRANGER = (User(user_id=name) for name in ("owner", "reader", "stranger"))
 COLLEAGUE = User(user_id="colleague", groups=("sales",))
@@ -39,6 +41,7 @@ READS: list[Asks] = [
     lambda user, doc_id: GetDocument(user=user, kb_id="kb", doc_id=doc_id),
     lambda user, doc_id: ReadPage(user=user, kb_id="kb", doc_id=doc_id),
     lambda user, _: Search(user=user, kb_id="kb", query="ticket"),
+    lambda user, _: GetContexts(user=user, kb_id="kb"),
 ]
 CHANGES: list[Asks] = [
     lambda user, doc_id: RemoveDocument(user=user, kb_id="kb", doc_id=doc_id),
@@ -48,17 +51,12 @@ CHANGES: list[Asks] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
-    configure(monkeypatch, servers, database, tmp_path)
-
-
-@pytest.fixture
-async def stage() -> AsyncGenerator[Stage]:
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
     """A retriever with a knowledge base of `owner`, which `reader` and the group `sales` may read."""
-    async with running_retriever() as stage:
-        await stage.create_kb(owner="owner", access={"everyone": False, "users": ["reader"], "groups": ["sales"]})
-        yield stage
+    await retriever.create_kb(owner="owner", access={"everyone": False, "users": ["reader"], "groups": ["sales"]})
+    yield retriever
+    await retriever.clear()
 
 
 def update(user: User, **changes: object) -> UpdateKnowledgeBase:
@@ -98,6 +96,15 @@ async def test_e08_a_reader_may_change_nothing(stage: Stage) -> None:
     document = await stage.add("price.txt", b"The ticket costs ten francs.")
 
     assert [await status(stage, ask(READER, document.doc_id)) for ask in CHANGES] == [403] * len(CHANGES)
+
+
+async def test_only_those_who_may_change_it_have_documents_summarised(stage: Stage) -> None:
+    answers = [
+        await status(stage, SummariseDocuments(user=user, kb_id="kb")) for user in (STRANGER, READER, OWNER, ADMIN)
+    ]
+
+    # No model is set up.
+    assert answers == [404, 403, 409, 409]
 
 
 async def test_the_owner_may_change_everything_but_the_owner_and_the_pool(stage: Stage) -> None:

@@ -1,11 +1,9 @@
 """Uploads become searched versions, and stop being so."""
 
-import asyncio
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
-import asyncpg
 import pytest
+import pytest_asyncio
 
 from citewire.contracts.knowledge import DocumentStatus, KnowledgeBase, NewKnowledgeBase
 from citewire.contracts.requests import (
@@ -17,27 +15,18 @@ from citewire.contracts.requests import (
     SubmitDocument,
 )
 from citewire.contracts.streams import KB_BUCKET
-from citewire.runtime.bus import Bus
-from citewire.runtime.database import open_database
 from citewire.runtime.errors import Refusal
-from citewire.runtime.migrations import migrate, roll_back
 from citewire.runtime.registry import watch
-from embedded.servers import ServerUrls
-from retriever.app import MIGRATIONS
-from retriever.store.documents import DocumentStore
-from retriever_stage import ADMIN, Stage, configure, pdf, running_retriever, until
+from retriever_stage import ADMIN, Stage, pdf, until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
-    configure(monkeypatch, servers, database, tmp_path)
-
-
-@pytest.fixture
-async def stage() -> AsyncGenerator[Stage]:
-    async with running_retriever() as stage:
-        await stage.create_kb()
-        yield stage
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
+    await retriever.create_kb()
+    yield retriever
+    await retriever.clear()
 
 
 @pytest.mark.parametrize(
@@ -262,44 +251,3 @@ async def test_the_register_counts_documents_and_chunks(stage: Stage) -> None:
         kb = register.entries["kb"]
 
     assert (kb.documents, kb.chunks, kb.revision) == (1, 1, 3)
-
-
-async def test_the_register_is_repaired_at_start(bus: Bus) -> None:
-    async with running_retriever() as stage:
-        await stage.create_kb()
-    async with watch(bus, KB_BUCKET, KnowledgeBase) as register:
-        stale = register.entries["kb"].model_copy(update={"kb_id": "ghost"})
-        await register.put("ghost", stale)
-        await register.remove("kb")
-
-    async with running_retriever(), watch(bus, KB_BUCKET, KnowledgeBase) as register:
-        assert list(register.entries) == ["kb"]
-
-
-async def test_what_was_never_announced_is_read_after_a_restart(bus: Bus, database: str) -> None:
-    async with running_retriever() as stage:
-        await stage.create_kb()
-        document = await stage.submit("a.txt", b"The ticket costs ten francs.", upload="upload-1")
-        await stage.settled(document.doc_id)
-    async with open_database(database) as opened:
-        # A process that dies after this statement has told nobody.
-        submission = await DocumentStore(opened).submit("kb", "b.txt", "gone", {})
-
-    async with running_retriever() as stage:
-        assert submission is not None
-        assert (await stage.settled(submission.document.doc_id)).status is DocumentStatus.FAILED
-
-
-async def test_the_schema_goes_back_and_forward_with_data_in_it(database: str) -> None:
-    async with running_retriever() as stage:
-        await stage.create_kb()
-        await stage.add("guide.pdf", pdf("The ticket costs ten francs."))
-    connection = await asyncpg.connect(database)
-
-    await asyncio.to_thread(roll_back, database, "knowledge", MIGRATIONS)
-    left = await connection.fetchval("SELECT to_regclass('knowledge.kbs')")
-    await migrate(database, "knowledge", MIGRATIONS)
-    count = await connection.fetchval("SELECT count(*) FROM knowledge.kbs")
-    await connection.close()
-
-    assert (left, count) == (None, 0)
