@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from citewire.contracts.events import RetrievalPlanned
@@ -34,6 +34,10 @@ class Reads(Protocol):
 
     def feed(self, piece: str) -> str:
         """Text that can be shown now."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing but quotes can come."""
 
     def end(self) -> Tail:
         """The rest, and the quotes."""
@@ -111,17 +115,26 @@ class _ModelAnswer:
             tail = reader.end()
             self._tell(tail.text, prompt)
             self._check_told()
-            self._draft.claims += tail.claims
-            self._draft.problems += [*report.problems, *filter(None, [tail.problem]), *_left_out(prompt)]
+            self._take(tail, prompt, report)
             if tail.text:
                 yield tail.text
-        except ModelFailed:
-            # What broke off may have quoted already.
-            with contextlib.suppress(InvalidJson):
-                self._draft.claims += reader.end().claims if self.is_told else ()
-            raise
+        except ModelFailed as failure:
+            if not self.is_told:
+                raise
+            if not reader.is_whole:
+                # What broke off may have quoted already.
+                with contextlib.suppress(InvalidJson):
+                    self._draft.claims += reader.end().claims
+                raise
+            tail = reader.end()
+            broken = f"the list of quotes broke off: {failure}" if tail.problem else None
+            self._take(replace(tail, problem=broken), prompt, report)
         finally:
             self._note(prompt, report)
+
+    def _take(self, tail: Tail, prompt: Prompt, report: CallReport) -> None:
+        self._draft.claims += tail.claims
+        self._draft.problems += [*report.problems, *filter(None, [tail.problem]), *_left_out(prompt)]
 
     def _check_told(self) -> None:
         if not self.is_told:

@@ -12,6 +12,7 @@ from citewire.contracts.providers import Purpose
 from citewire.contracts.requests import (
     CheckDocuments,
     CreateKnowledgeBase,
+    GetContexts,
     GetDocument,
     GetEmbedding,
     ListDocuments,
@@ -20,6 +21,7 @@ from citewire.contracts.requests import (
     RemoveKnowledgeBase,
     Search,
     SubmitDocument,
+    SummariseDocuments,
     UpdateKnowledgeBase,
 )
 from citewire.contracts.streams import KB_BUCKET
@@ -38,6 +40,7 @@ from retriever.embedding.embedders import open_embedders
 from retriever.handlers.progress import EmbeddingProgress
 from retriever.handlers.requests import Librarian
 from retriever.handlers.searches import Finder
+from retriever.handlers.summaries import Summariser
 from retriever.handlers.uploads import Ingester
 from retriever.index.folder import own_folder
 from retriever.index.follower import IndexFollower
@@ -100,8 +103,9 @@ def create_app() -> Service:
                 librarian = Librarian(
                     wires.bus, kbs, documents, indexes, register, settings.embedders, settings.rerankers
                 )
+                context_store = ContextStore(database)
                 contexts = ContextBacklog(
-                    ContextStore(database),
+                    context_store,
                     providers,
                     settings.contextual_limit,
                     settings.contextual_sections,
@@ -111,15 +115,24 @@ def create_app() -> Service:
                 ingester = Ingester(wires.bus, uploads, reader, documents, versions, indexes, register, contexts)
                 backlog = EmbeddingBacklog(database, vectors, embedders, settings.follow_interval)
                 progress = EmbeddingProgress(register, kbs, vectors, backlog)
+                summariser = Summariser(register, context_store, contexts)
                 upkeep = Upkeep(kbs, vectors, register, indexes, backlog, settings.follow_interval, settings.pool)
                 async with backlog.running(), contexts.running(), upkeep.running(wires.bus.client):
                     await librarian.resubmit_waiting()
-                    yield _bind(settings.pool, Finder(wires.bus, searcher), ingester, librarian, progress)
+                    finder = Finder(wires.bus, searcher)
+                    yield _bind(settings.pool, finder, ingester, librarian, progress, summariser)
 
     return Service("retriever", start)
 
 
-def _bind(pool: str, finder: Finder, ingester: Ingester, librarian: Librarian, progress: EmbeddingProgress) -> Bindings:
+def _bind(  # noqa: PLR0913, PLR0917 - one stage each
+    pool: str,
+    finder: Finder,
+    ingester: Ingester,
+    librarian: Librarian,
+    progress: EmbeddingProgress,
+    summariser: Summariser,
+) -> Bindings:
     return Bindings(
         consumers=(
             Consumer(searcher_of(pool), RetrievalRequested, finder.search_kb, finder.give_up),
@@ -131,6 +144,8 @@ def _bind(pool: str, finder: Finder, ingester: Ingester, librarian: Librarian, p
             Responder(UpdateKnowledgeBase, librarian.update_kb),
             Responder(RemoveKnowledgeBase, librarian.remove_kb),
             Responder(GetEmbedding, progress.get_embedding),
+            Responder(GetContexts, summariser.get_contexts),
+            Responder(SummariseDocuments, summariser.summarise_documents),
             Responder(SubmitDocument, librarian.submit_document),
             Responder(GetDocument, librarian.get_document),
             Responder(ListDocuments, librarian.list_documents),

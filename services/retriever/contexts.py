@@ -34,6 +34,9 @@ _TRIES: Final = len(_RETRY_DELAYS) + 1
 _LONGEST_DELAY: Final = 600.0
 # Seconds beside the time limit that a process may have a document before it is taken for dead.
 _GRACE: Final = 30.0
+# Documents of before that wait at a time. Those beyond are not kept from being embedded as they are, and switching
+# the model off need not touch them.
+_CALLED_UP: Final = 64
 # Chunks from whose beginning a document's and a section's excerpt is taken: more than the tokens that are sent.
 _DOCUMENT_CHUNKS: Final = 60
 _SECTION_CHUNKS: Final = 12
@@ -93,10 +96,24 @@ class ContextBacklog:
 
     async def _claim(self) -> ClaimedDocument | None:
         try:
-            return await self._store.claim(self._limit + _GRACE)
+            return await self._next()
         except TransientError as error:
             log.warning("could not look for documents to summarise", reason=str(error))
             return None
+
+    async def _next(self) -> ClaimedDocument | None:
+        """The next document; one of those of before once no other waits."""
+        seconds = self._limit + _GRACE
+        claimed = await self._store.claim(seconds)
+        if claimed is None and await self._call_up():
+            claimed = await self._store.claim(seconds)
+        return claimed
+
+    async def _call_up(self) -> bool:
+        if self.is_wanted:
+            return await self._store.call_up(_CALLED_UP)
+        await self._store.forget()
+        return False
 
     async def _work_on(self, document: ClaimedDocument) -> None:
         """One document that can't be dealt with must not keep others from it; it comes again."""

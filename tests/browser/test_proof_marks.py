@@ -24,7 +24,7 @@ MODEL = {
     "made_by": "model",
     "provider": "main",
     "model": "m-1",
-    "usage": {"input_tokens": 1200, "output_tokens": 34, "reasoning_tokens": 5, "requests": 2},
+    "usage": {"input_tokens": 1200, "cached_tokens": 1000, "output_tokens": 34, "reasoning_tokens": 5, "requests": 2},
 }
 NOWHERE = {"start": None, "end": None}
 
@@ -138,7 +138,7 @@ def test_who_planned_and_who_wrote_stands_under_the_answer_and_tokens_in_its_det
     expect(foot.locator(".makers > span")).to_have_text(["Planned by rules", "Written by m-1 (main)"])
     foot.locator(".details summary").click()
     expect(foot.locator(".details li").last).to_have_text(
-        "answer · 1,200 in, 34 out (5 of them for reasoning) · 2 requests"
+        "answer · 1,200 in, 34 out (5 of them for reasoning) · 1,000 of the input from a cache · 2 requests"
     )
 
 

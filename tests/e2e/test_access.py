@@ -108,6 +108,8 @@ def test_e08_every_way_to_name_a_knowledge_base_of_others_is_404(stranger: httpx
         stranger.patch(path, json={"title": "Mine"}),
         stranger.delete(path),
         stranger.get(f"{path}/embedding"),
+        stranger.get(f"{path}/contexts"),
+        stranger.post(f"{path}/contexts"),
         stranger.get(f"{path}/documents"),
         stranger.post(f"{path}/documents", files={"file": ("a.txt", b"x")}),
         stranger.get(f"{path}/documents/{uuid4()}"),
@@ -411,6 +413,19 @@ def test_a_filter_of_another_knowledge_base_is_422(member: httpx.Client) -> None
     )
 
     assert fields(asked) == ["params.filters.baike"]
+
+
+def test_how_many_documents_have_a_models_summaries_can_be_read(member: httpx.Client) -> None:
+    contexts = member.get("/v1/kbs/handbook/contexts").json()
+
+    assert contexts["documents"]["plain"] >= 1
+    assert contexts["usage"] is None
+
+
+def test_nobody_summarises_where_no_model_is_set_up(admin: httpx.Client, member: httpx.Client) -> None:
+    answers = [client.post("/v1/kbs/handbook/contexts") for client in (member, admin)]
+
+    assert [answer.status_code for answer in answers] == [403, 409]
 
 
 def test_the_state_of_the_embedding_can_be_read(member: httpx.Client) -> None:

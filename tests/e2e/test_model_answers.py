@@ -41,7 +41,7 @@ async def test_a_model_answers_with_proved_citations_and_its_usage(
     check_answer(asked)
     assert asked.answer.text == TEXT
     assert (asked.done["status"], asked.done["degraded"]) == ("finished", None)
-    usage = {"input_tokens": 1_200, "output_tokens": 9, "reasoning_tokens": 2, "requests": 1}
+    usage = {"input_tokens": 1_200, "cached_tokens": 0, "output_tokens": 9, "reasoning_tokens": 2, "requests": 1}
     assert asked.done["generator"] == {"made_by": "model", "provider": "main", "model": "scripted", "usage": usage}
     assert [citation["number"] for citation in asked.done["citations"]] == [1]
     assert {quote["verdict"] for quote in asked.done["citations"][0]["quotes"]} == {"exact"}

@@ -198,7 +198,139 @@ async def test_two_processes_never_have_the_same_document(library: Library) -> N
 
     assert first is not None
     assert second is not None
-    assert (first.file_name, second.file_name, third) == ("a.txt", "b.txt", None)
+    assert (first.file_name, second.file_name, third) == ("b.txt", "a.txt", None)
+
+
+async def test_documents_of_before_are_summarised_when_that_is_asked_for(library: Library) -> None:
+    document = await library.store("handbook.md", HANDBOOK, is_to_be_summarised=False)
+
+    async def look() -> Contextual | None:
+        now = (await library.document(document.doc_id)).contextual
+        return now if now.state is ContextualState.COMPLETE else None
+
+    async with library.backlog(FakeClient(answer(1, 2))).running():
+        await ContextStore(library.database).ask("kb")
+        contextual = await until(look)
+
+    assert contextual.sections == 2
+
+
+async def test_the_newest_document_comes_first_and_a_new_one_before_all_of_before(library: Library) -> None:
+    for name in ("a.txt", "b.txt"):
+        await library.store(name, "Rail tickets cost ten francs.", is_to_be_summarised=False)
+    store = ContextStore(library.database)
+
+    await store.ask("kb")
+    await store.call_up(2)
+    await library.store("c.txt", "Rail tickets cost ten francs.")
+
+    claimed = [await store.claim(60) for _ in range(3)]
+    assert [document and document.file_name for document in claimed] == ["c.txt", "b.txt", "a.txt"]
+
+
+async def test_a_document_that_failed_gets_all_its_tries_again_and_what_they_cost_is_kept(library: Library) -> None:
+    document = await library.store("handbook.md", HANDBOOK)
+    failed = await library.summarised(document, FakeClient(DENIED))
+
+    store = ContextStore(library.database)
+    await store.ask("kb")
+    await store.call_up(1)
+    waiting = await library.summarised(document, FakeClient(BUSY))
+    await library.hurry()
+    contextual = await library.summarised(document, FakeClient(answer(1, 2)))
+
+    assert (failed.state, waiting.state) == (ContextualState.FAILED, ContextualState.WAITING)
+    assert (contextual.state, contextual.reason) == (ContextualState.COMPLETE, None)
+    assert contextual.usage == Usage(input_tokens=300, output_tokens=30, requests=3)
+
+
+async def test_documents_with_summaries_or_in_work_are_not_summarised_again(library: Library) -> None:
+    complete = await library.store("a.md", HANDBOOK)
+    await library.summarised(complete, FakeClient(answer(1, 2)))
+    partial = await library.store("b.md", HANDBOOK)
+    await library.summarised(partial, FakeClient(answer(2)))
+    store = ContextStore(library.database)
+    await library.store("c.md", HANDBOOK)
+    await store.claim(60)
+
+    await store.ask("kb")
+
+    assert not await store.call_up(10)
+    assert await store.claim(60) is None
+
+
+async def test_what_fails_again_is_not_called_up_again(library: Library) -> None:
+    document = await library.store("handbook.md", HANDBOOK, is_to_be_summarised=False)
+    store = ContextStore(library.database)
+
+    await store.ask("kb")
+    await store.call_up(1)
+    contextual = await library.summarised(document, FakeClient(DENIED))
+
+    assert contextual.state is ContextualState.FAILED
+    assert not await store.call_up(10)
+
+
+async def test_documents_of_before_wait_a_few_at_a_time_and_are_counted_as_waiting(library: Library) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        await library.store(name, HANDBOOK, is_to_be_summarised=False)
+    store = ContextStore(library.database)
+
+    await store.ask("kb")
+    await store.call_up(1)
+
+    assert (await store.progress("kb")).documents[ContextualState.WAITING] == 3
+    (row,) = await library.database.rows("SELECT file_name FROM knowledge.documents WHERE context_due IS NOT NULL")
+    assert row["file_name"] == "c.md"
+
+
+async def test_documents_of_before_stay_plain_when_the_model_is_switched_off_again(library: Library) -> None:
+    await library.store("a.md", HANDBOOK, is_to_be_summarised=False)
+    document = await library.store("b.md", HANDBOOK, is_to_be_summarised=False)
+    store = ContextStore(library.database)
+    await store.ask("kb")
+    await store.call_up(1)
+
+    async def look() -> bool | None:
+        return True if (await store.progress("kb")).documents[ContextualState.PLAIN] == 2 else None
+
+    async with library.backlog(None).running():
+        await until(look)
+
+    assert not await store.call_up(10)
+    assert (await library.document(document.doc_id)).contextual.reason == "the model was switched off before its turn"
+
+
+async def test_asking_again_calls_up_what_was_added_plain_meanwhile(library: Library) -> None:
+    store = ContextStore(library.database)
+    await store.ask("kb")
+    await library.store("a.md", HANDBOOK, is_to_be_summarised=False)
+
+    assert not await store.call_up(10)
+    await store.ask("kb")
+    assert await store.call_up(10)
+
+
+async def test_documents_are_counted_by_state_and_what_they_cost_is_summed(library: Library) -> None:
+    for name in ("a.md", "b.md"):
+        document = await library.store(name, HANDBOOK)
+        await library.summarised(document, FakeClient(answer(1, 2)))
+    await library.store("c.md", HANDBOOK, is_to_be_summarised=False)
+    await library.store("d.md", HANDBOOK)
+    removed = await library.store("e.md", HANDBOOK)
+    await library.documents.remove("kb", removed.doc_id)
+
+    contexts = await ContextStore(library.database).progress("kb")
+
+    assert {state: n for state, n in contexts.documents.items() if n} == {"complete": 2, "plain": 1, "waiting": 1}
+    assert contexts.documents.keys() == set(ContextualState)
+    assert contexts.usage == Usage(input_tokens=200, output_tokens=20, requests=2)
+
+
+async def test_where_no_model_was_asked_nothing_was_spent(library: Library) -> None:
+    await library.store("a.md", HANDBOOK, is_to_be_summarised=False)
+
+    assert (await ContextStore(library.database).progress("kb")).usage is None
 
 
 async def test_one_document_that_the_model_is_slow_about_does_not_keep_the_next_one_waiting(library: Library) -> None:

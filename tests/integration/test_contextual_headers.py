@@ -1,21 +1,30 @@
 """Documents are searched at once with plain headers, and with a model's summaries once there are some."""
 
 from collections.abc import AsyncGenerator, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from cryptography.fernet import Fernet
+from pgvector.asyncpg import register_vector
 
 from citewire.contracts.knowledge import Contextual, ContextualState, Document, DocumentStatus
 from citewire.contracts.provenance import Usage
+from citewire.contracts.requests import SummariseDocuments
 from citewire.runtime.bus import Bus
+from citewire.runtime.database import open_database
+from citewire.runtime.errors import Refusal
 from citewire.runtime.providers import Providers, open_providers
-from context_stage import HANDBOOK, answer
+from context_stage import HANDBOOK, answer, open_library
 from embedded.servers import ServerUrls
 from model_stage import provider
-from retriever_stage import Stage, configure, running_retriever, set_scripted_embedders, until
+from retriever.store.contexts import ContextStore
+from retriever.store.kbs import KbStore
+from retriever.store.vectors import PendingChunk, Space, VectorStore
+from retriever_stage import ADMIN, Stage, configure, running_retriever, set_scripted_embedders, until
 from scripted_embeddings import ScriptedEmbeddings, scripted_embeddings
 from scripted_model import ScriptedModel, pieces, silent, status
 
@@ -162,3 +171,135 @@ async def test_vectors_are_made_once_with_the_summaries(model: Model, embeddings
     inputs = [text for request in embeddings.requests for text in request["input"] if "Travel" in text]
     assert len(inputs) == embedded.chunks
     assert all("Governs employees." in text for text in inputs)
+
+
+# Documents that were there before
+
+
+async def asked_to_summarise(stage: Stage) -> dict[ContextualState, int] | None:
+    """How many documents are in each state then; None as long as the retriever knows of no model."""
+    try:
+        return (await stage.bus.ask(SummariseDocuments(user=ADMIN, kb_id="kb"))).contexts.documents
+    except Refusal as refusal:
+        if refusal.problem.status != 409:
+            raise
+        return None
+
+
+async def embedded(stage: Stage, document: Document) -> Document:
+    async def look() -> Document | None:
+        now = await stage.settled(document.doc_id)
+        return now if now.status is DocumentStatus.EMBEDDED else None
+
+    return await until(look)
+
+
+async def test_nothing_is_summarised_while_no_model_may_be_asked(model: Model) -> None:
+    await model.set_up(use_for_contextual=False)
+
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        document = await stage.add("handbook.md", HANDBOOK.encode())
+        with pytest.raises(Refusal) as refused:
+            await stage.bus.ask(SummariseDocuments(user=ADMIN, kb_id="kb"))
+        after = await stage.settled(document.doc_id)
+
+    assert refused.value.problem.status == 409
+    assert "use_for_contextual" in str(refused.value.problem.detail)
+    assert after.contextual == Contextual()
+
+
+async def test_a_document_of_before_is_summarised_when_asked_for_and_stays_searched(
+    model: Model, embeddings: ScriptedEmbeddings
+) -> None:
+    model.server.play(pieces(ANSWER, delay=0.5))
+    legs: list[int] = []
+
+    async with running_retriever() as stage:
+        await stage.create_kb(embedder="one")
+        document = await embedded(stage, await stage.add("handbook.md", HANDBOOK.encode()))
+        await model.set_up()
+        states = await until(lambda: asked_to_summarise(stage))
+
+        async def is_embedded_anew() -> bool | None:
+            found = (await stage.search("rail tickets")).legs
+            legs.append(next(leg.hits for leg in found if leg.leg == "dense"))
+            sent = [text for request in embeddings.requests for text in request["input"]]
+            return True if sum("Governs employees." in text for text in sent) == document.chunks else None
+
+        await until(is_embedded_anew)
+
+    assert states[ContextualState.WAITING] + states[ContextualState.SUMMARISING] == 1
+    assert set(legs) == {document.chunks}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A knowledge base with one document, all of whose chunks have vectors, and a space of them."""
+
+    contexts: ContextStore
+    vectors: VectorStore
+    kb_uid: UUID
+    space: Space
+
+    async def pending(self, limit: int = 64) -> list[PendingChunk]:
+        return await self.vectors.pending(self.kb_uid, self.space, limit)
+
+    async def add(self, chunks: list[PendingChunk], value: float) -> None:
+        await self.vectors.add(self.space, chunks, np.full((len(chunks), 2), value, dtype=np.float32))
+
+    async def renew_headers(self) -> None:
+        await self.contexts.ask("kb")
+        await self.contexts.call_up(1)
+        claimed = await self.contexts.claim(60)
+        assert claimed is not None
+        headers = dict.fromkeys(range(len(await self.contexts.sections(claimed))), "A better header")
+        await self.contexts.finish(claimed, "Handbook", headers, Contextual(state=ContextualState.COMPLETE))
+
+
+@pytest.fixture
+async def filled(database: str) -> AsyncGenerator[Filled]:
+    async with open_library(database) as library, open_database(database, register_vector) as opened:
+        await library.store("handbook.md", HANDBOOK, is_to_be_summarised=False)
+        stored = await KbStore(opened).find("kb")
+        assert stored is not None
+        vectors = VectorStore(opened)
+        await vectors.open_space(stored.uid, "one", "one", 2)
+        (space,) = (await vectors.embedded(stored.uid)).spaces
+        filled = Filled(ContextStore(opened), vectors, stored.uid, space)
+        await filled.add(await filled.pending(), 0.5)
+        yield filled
+
+
+async def test_vectors_of_an_earlier_header_are_searched_until_there_are_new_ones(filled: Filled) -> None:
+    before = len(await filled.vectors.search(filled.space, np.ones(2, dtype=np.float32), 64) or [])
+
+    await filled.renew_headers()
+    outdated = await filled.vectors.search(filled.space, np.ones(2, dtype=np.float32), 64) or []
+    waiting = await filled.pending()
+    await filled.add(waiting, 0.25)
+    renewed = await filled.vectors.search(filled.space, np.ones(2, dtype=np.float32), 64) or []
+
+    assert {chunk.header for chunk in waiting} == {"A better header"}
+    assert len(waiting) == len(outdated) == len(renewed) == before
+    assert ({hit.score for hit in outdated}, {hit.score for hit in renewed}) == ({1.0}, {0.5})
+    assert await filled.pending() == []
+
+
+async def test_new_vectors_may_come_in_several_steps(filled: Filled) -> None:
+    await filled.renew_headers()
+    waiting = await filled.pending()
+
+    await filled.add(waiting[:1], 0.25)
+
+    assert await filled.pending() == waiting[1:]
+
+
+async def test_a_header_that_changes_while_it_is_embedded_is_embedded_again(filled: Filled) -> None:
+    await filled.renew_headers()
+    read = await filled.pending()
+    before = [replace(chunk, header="The header that was read") for chunk in read]
+
+    await filled.add(before, 0.25)
+
+    assert await filled.pending() == read

@@ -7,13 +7,16 @@ import pytest
 
 from citewire.contracts.evidence import Leg
 from citewire.contracts.identity import Role, User
-from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBaseChanges
+from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBaseChanges, NewKnowledgeBase
 from citewire.contracts.requests import GetEmbedding, RemoveKnowledgeBase, UpdateKnowledgeBase
 from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from citewire.runtime.errors import TransientError
+from citewire.runtime.migrations import migrate
 from embedded.servers import ServerUrls
 from retriever import backlog
+from retriever.app import MIGRATIONS
+from retriever.store.kbs import KbStore
 from retriever.store.vectors import VectorStore
 from retriever_stage import Stage, configure, running_retriever, set_scripted_embedders, until
 from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
@@ -187,6 +190,24 @@ async def test_a_removed_knowledge_base_leaves_no_vectors(stage: Stage, database
             return True if left is not None and left["n"] == 0 else None
 
     assert await until(is_gone)
+
+
+async def test_a_removed_knowledge_base_stays_until_its_vectors_are_gone(database: str) -> None:
+    await migrate(database, "knowledge", MIGRATIONS)
+    async with open_database(database) as opened:
+        kbs, vectors = KbStore(opened), VectorStore(opened)
+        await kbs.create(NewKnowledgeBase(kb_id="kb", title="KB"))
+        stored = await kbs.find("kb")
+        assert stored is not None
+        await vectors.open_space(stored.uid, "one", "model", 3)
+        await kbs.remove("kb")
+
+        await kbs.purge()
+        before = await opened.rows("SELECT FROM knowledge.kbs")
+        await vectors.drop_orphaned()
+        await kbs.purge()
+
+        assert (len(before), await opened.rows("SELECT FROM knowledge.kbs")) == (1, [])
 
 
 async def test_vectors_that_are_dropped_while_they_are_made_can_be_tried_again(stage: Stage, database: str) -> None:

@@ -1,6 +1,7 @@
 """Answers that a model writes: through the real client, from a scripted server, into the answer's log."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from builders import found, planned, segment
 from citewire.contracts.events import RetrievalPlanned
 from citewire.contracts.evidence import ExclusionReason, QualityLevel, QuoteOrigin, Verdict
 from citewire.contracts.provenance import Generator, Maker, Planner
-from citewire.contracts.providers import Protocol
+from citewire.contracts.providers import AnswerForm, Protocol
 from citewire.contracts.sessions import Interaction, InteractionStatus, Turn
 from citewire.runtime.answer_log import AnswerLog
 from citewire.runtime.bus import Bus
@@ -27,6 +28,8 @@ from model_stage import FixedProviders, provider
 from scripted_model import ScriptedModel, cut, pieces, silent
 from waiting import until
 
+SAYS = "Revenue grew by 12 percent [1]."
+WHOLE_QUOTE = "Revenue grew by 12 percent."
 QUOTES = '\n<<<QUOTES>>>\n[{"source": 1, "quote": "Revenue grew by 12 percent."}]'
 
 
@@ -141,6 +144,70 @@ async def test_a_broken_off_answer_keeps_the_quotes_that_came(
     assert interaction.status is InteractionStatus.INCOMPLETE
     (citation,) = interaction.model_response.citations
     assert [quote.origin for quote in citation.quotes] == [QuoteOrigin.GIVEN]
+
+
+LIMIT = "the model provider main stopped at the limit of output tokens"
+WHOLE_CITATION = json.dumps({"source_index": 1, "page_number": None, "cited_text": WHOLE_QUOTE})
+CUT_CITATION = '{"source_index": 2, "page_number": null, "cited_text": "Reven'
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (AnswerForm.STRUCTURED, f'{{"response": "{SAYS}", "citations": [{WHOLE_CITATION}, {CUT_CITATION}'),
+        (AnswerForm.INLINE, f"{SAYS}{QUOTES[:-1]}, {CUT_CITATION}"),
+    ],
+)
+async def test_an_answer_whose_quotes_are_cut_at_the_token_limit_is_finished(
+    bus: Bus, answer_log: AnswerLog, model: ScriptedModel, form: AnswerForm, said: str
+) -> None:
+    plan = planned(QUESTION, "kb")
+    model.play(pieces(*said, finish="length"))
+
+    interaction = await answered(bus, answer_log, model, plan, form=form)
+
+    assert interaction.status is InteractionStatus.FINISHED
+    assert interaction.model_response.content == await text_in(answer_log, plan) == SAYS
+    (citation,) = interaction.model_response.citations
+    assert [quote.origin for quote in citation.quotes] == [QuoteOrigin.GIVEN]
+    assert interaction.degraded == f"the list of quotes broke off: {LIMIT}"
+
+
+async def test_a_statement_whose_quote_was_cut_gets_the_passage_that_supports_it(
+    bus: Bus, answer_log: AnswerLog, model: ScriptedModel
+) -> None:
+    plan = planned(QUESTION, "kb")
+    model.play(pieces(f'{{"response": "{SAYS}", "citations": [{CUT_CITATION}', finish="length"))
+
+    interaction = await answered(bus, answer_log, model, plan, form=AnswerForm.STRUCTURED)
+
+    (citation,) = interaction.model_response.citations
+    assert [quote.origin for quote in citation.quotes] == [QuoteOrigin.FOUND]
+
+
+async def test_a_response_that_is_cut_at_the_token_limit_is_incomplete(
+    bus: Bus, answer_log: AnswerLog, model: ScriptedModel
+) -> None:
+    plan = planned(QUESTION, "kb")
+    model.play(pieces(f'{{"citations": [{WHOLE_CITATION}], "response": "{SAYS}', finish="length"))
+
+    interaction = await answered(bus, answer_log, model, plan, form=AnswerForm.STRUCTURED)
+
+    assert interaction.status is InteractionStatus.INCOMPLETE
+    assert interaction.model_response.content == SAYS
+    assert interaction.degraded == LIMIT
+
+
+async def test_a_json_answer_that_rambles_on_to_the_token_limit_lacks_nothing(
+    bus: Bus, answer_log: AnswerLog, model: ScriptedModel
+) -> None:
+    plan = planned(QUESTION, "kb")
+    model.play(pieces(f'{{"response": "{SAYS}", "citations": [{WHOLE_CITATION}]}}', "\n", "\n", finish="length"))
+
+    interaction = await answered(bus, answer_log, model, plan, form=AnswerForm.STRUCTURED)
+
+    assert interaction.status is InteractionStatus.FINISHED
+    assert interaction.degraded is None
 
 
 @pytest.mark.parametrize("said", [(), ("",), (" ", "\n"), ("<think>hm</think>", " "), ("<think>hm",)])

@@ -83,6 +83,7 @@ async def test_a_plan_that_comes_in_pieces_is_searched(protocol: Protocol) -> No
     assert planned.planner.usage is not None
     assert planned.planner.usage.model_dump() == {
         "input_tokens": SENT,
+        "cached_tokens": 0,
         "output_tokens": 40,
         "reasoning_tokens": 15,
         "requests": 1,

@@ -12,6 +12,7 @@ from citewire.contracts.events import MAX_QUESTION_CHARACTERS
 from citewire.contracts.filters import Filter, check_filter, check_metadata
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import (
+    Contexts,
     Document,
     DocumentStatus,
     Embedding,
@@ -26,6 +27,7 @@ from citewire.contracts.requests import (
     MAX_CONTEXT,
     CreateKnowledgeBase,
     DocumentList,
+    GetContexts,
     GetDocument,
     GetEmbedding,
     ListDocuments,
@@ -35,6 +37,7 @@ from citewire.contracts.requests import (
     Search,
     SearchReply,
     SubmitDocument,
+    SummariseDocuments,
     UpdateKnowledgeBase,
 )
 from citewire.contracts.retrieval import RetrievalMode, RseChoice
@@ -117,6 +120,20 @@ async def read_embedding(kb_id: KbId, caller: TheCaller, parts: TheParts) -> Emb
     """How far a knowledge base is embedded."""
     await readable_kb(parts.kbs, kb_id, caller.user)
     return (await parts.wires.bus.ask(GetEmbedding(user=caller.user, kb_id=kb_id))).embedding
+
+
+@router.get("/{kb_id}/contexts")
+async def read_contexts(kb_id: KbId, caller: TheCaller, parts: TheParts) -> Contexts:
+    """How far a model's summaries of a knowledge base's documents are, and what they cost."""
+    await readable_kb(parts.kbs, kb_id, caller.user)
+    return (await parts.wires.bus.ask(GetContexts(user=caller.user, kb_id=kb_id))).contexts
+
+
+@router.post("/{kb_id}/contexts", status_code=202)
+async def summarise_documents(kb_id: KbId, caller: TheCaller, parts: TheParts) -> Contexts:
+    """Have a model summarise the documents that have plain headers; each costs up to some requests."""
+    await managed_kb(parts.kbs, kb_id, caller.user)
+    return (await parts.wires.bus.ask(SummariseDocuments(user=caller.user, kb_id=kb_id))).contexts
 
 
 @router.get("/{kb_id}/documents")

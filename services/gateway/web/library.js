@@ -5,8 +5,11 @@ import { confirm } from "./dialogs.js";
 import { label, say } from "./i18n.js";
 import { allKbs } from "./kbs.js";
 import { notice, problemText } from "./problems.js";
+import { arePending, lackOf, summariesOf } from "./summaries.js";
 
 const POLL_MS = 1000;
+// A model takes seconds for each document.
+const SUMMARIES_MS = 3000;
 const WORKING = new Set(["submitted", "parsing"]);
 const FILE_TYPES = ".txt,.log,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.xlsx,.csv,.tsv";
 
@@ -17,6 +20,7 @@ export class Library {
   #problem = byId("library-problem");
   #me = null;
   #onChanged;
+  #followed = null;
 
   /** `onChanged()` reads the knowledge bases anew. */
   constructor(api, onChanged) {
@@ -60,6 +64,7 @@ export class Library {
       { class: "shelf", name: "shelf" },
       el("summary", {}, el("bdi", {}, kb.title), count),
       kb.description && el("p", { class: "muted", dir: "auto" }, kb.description),
+      el("p", { class: "muted summaries" }),
       this.#manages(kb) && this.#uploader(kb, documents),
       documents,
     );
@@ -88,6 +93,7 @@ export class Library {
 
   /** Show the documents, again and again while any is being worked on. */
   async #fill(kb, documents) {
+    this.#follow(kb, documents);
     let isWorking = true;
     while (isWorking && documents.isConnected && this.#dialog.open) {
       const all = await this.#attempt(this.#allDocuments(kb.kb_id));
@@ -96,6 +102,21 @@ export class Library {
       if (all.length === 0) documents.append(say(el("li", { class: "muted" }), "noDocuments"));
       isWorking = all.some((document) => WORKING.has(document.status));
       if (isWorking) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+    // Only now are new documents known to wait for their summaries.
+    this.#follow(kb, documents);
+  }
+
+  /** Show how far the summaries are until all are made, or another call takes over. */
+  async #follow(kb, documents) {
+    const shelf = documents.closest(".shelf");
+    const turn = (this.#followed = Symbol("turn"));
+    while (turn === this.#followed && shelf.open && shelf.isConnected && this.#dialog.open) {
+      const contexts = await this.#attempt(this.#api.contexts(kb.kb_id));
+      if (!contexts) return;
+      shelf.querySelector(".summaries").replaceChildren(...summariesOf(contexts));
+      if (!arePending(contexts)) return;
+      await new Promise((resolve) => setTimeout(resolve, SUMMARIES_MS));
     }
   }
 
@@ -114,6 +135,8 @@ export class Library {
     const { title, file_name: file, status, reason, notes } = document;
     const state = say(el("span", { class: `doc-state doc-${status}` }), `doc_${status}`, { reason: reason ?? "" });
     const name = el("span", { class: "document-name" }, el("bdi", {}, title || file), el("bdi", { class: "muted" }, file));
+    const lack = lackOf(document.contextual);
+    if (lack) name.append(lack);
     if (notes.length > 0) name.append(el("span", { class: "muted", dir: "auto" }, notes.join(" ")));
     const item = el("li", { class: "document" }, name, state);
     if (this.#manages(kb)) item.append(this.#remover(kb, document, documents));

@@ -33,8 +33,10 @@ export function usageOf({ planner, generator }) {
   return spent.filter(([, usage]) => usage).map(([key, usage]) => el("li", {}, say(el("span"), key), " · ", tokens(usage)));
 }
 
-function tokens({ input_tokens: input, output_tokens: output, reasoning_tokens: reasoning, requests }) {
+/** The tokens of one or more requests, in words. */
+export function tokens({ input_tokens: input, cached_tokens: cached, output_tokens: output, reasoning_tokens: reasoning, requests }) {
   const told = say(el("span"), "tokens", { input, output });
   const thought = reasoning > 0 && [" ", say(el("span"), "tokensReasoning", { n: reasoning })];
-  return el("span", {}, told, thought, " · ", say(el("span"), "requests", { n: requests }));
+  const spared = cached > 0 && [" · ", say(el("span"), "tokensCached", { n: cached })];
+  return el("span", {}, told, thought, spared, " · ", say(el("span"), "requests", { n: requests }));
 }

@@ -8,12 +8,10 @@ import regex
 from citewire.text.normalise import StreamCleaner
 from generator.reading.edges import EdgeTrimmer
 from generator.reading.quotes import QuoteList
-from generator.reading.tail import Tail
+from generator.reading.tail import BROKEN_LIST, Tail
 
 # No source can hold it: in a prompt each of their `<` is escaped.
 DELIMITER = "<<<QUOTES>>>"
-
-BROKEN_LIST = "the model's list of quotes could not be read in full"
 
 _LEAD = r"(?:(?<=\n)[ \t]{0,4}(?P<fence>`{3}\w{0,8}[ \t]{0,4}\n\s{0,4})?[*_#]{0,4}[ \t]{0,2})?"
 _SIGN = r"<{1,4}[ \t]{0,2}/?(?:END[ \t_]{0,2})?QUOTES?[ \t]{0,2}>{0,4}[*_:]{0,4}"
@@ -50,6 +48,11 @@ class InlineReader:
         while text:
             text = self._read(text, shown)
         return self._edges.feed("".join(shown))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the text has ended: its quotes are being listed."""
+        return self._quotes.is_open
 
     def end(self) -> Tail:
         """The rest, once no more pieces come. Call it once."""

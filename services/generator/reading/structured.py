@@ -7,7 +7,7 @@ from citewire.text.normalise import StreamCleaner
 from generator.citations.collect import Claim
 from generator.reading.edges import EdgeTrimmer
 from generator.reading.json_text import ITEM, InvalidJson, JsonText, Path
-from generator.reading.tail import MAX_CLAIMS, Tail, make_claim
+from generator.reading.tail import BROKEN_LIST, MAX_CLAIMS, Tail, make_claim
 
 __all__ = ["ANSWER_SHAPE", "InvalidJson", "StructuredReader"]
 
@@ -70,14 +70,19 @@ class StructuredReader:
             raise self._failure
         return shown
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether `response` is complete; JSON that went wrong behind it may have ended it too early."""
+        return self._answer.is_told and self._failure is None
+
     def end(self) -> Tail:
-        """What is claimed to be quoted; raises InvalidJson when the object broke off or has no text `response`."""
+        """What is claimed to be quoted, as far as it came; raises InvalidJson when there is no whole `response`."""
         if self._failure:
             raise self._failure
-        self._json.end()
         if not self._answer.is_told:
+            self._json.end()
             raise InvalidJson("the model's JSON has no response")
-        return Tail(claims=tuple(self._answer.claims))
+        return Tail(claims=tuple(self._answer.claims), problem=None if self._json.is_complete else BROKEN_LIST)
 
 
 class _Answer:

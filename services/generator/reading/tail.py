@@ -9,6 +9,7 @@ from generator.citations.collect import Claim
 
 # More quotes than any answer needs, so that a model that never stops listing them costs nothing.
 MAX_CLAIMS = 200
+BROKEN_LIST = "the model's list of quotes could not be read in full"
 # Source numbers have three digits at most, as in the answer's markers.
 MAX_NUMBER = 999
 

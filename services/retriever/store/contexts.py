@@ -4,8 +4,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from citewire.contracts.knowledge import Contextual, ContextualState
+from citewire.contracts.knowledge import Contexts, Contextual, ContextualState
+from citewire.contracts.provenance import Usage
 from citewire.runtime.database import Database
+
+# The sum of each count of tokens, over documents that a model was asked about.
+_SPENT = ", ".join(
+    f"coalesce(sum((d.contextual->'usage'->>'{name}')::bigint), 0)::bigint AS {name}" for name in Usage.model_fields
+)
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,13 @@ class ContextStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # Who takes a document says until when; one that is still due then was taken by a process that died.
+    # Who takes a document says until when; one that is still due then was taken by a process that died. What became
+    # due last comes first: a new document does not wait for the old ones of a whole knowledge base.
     _CLAIM = """
         WITH due AS (
             SELECT d.doc_id FROM knowledge.documents d JOIN knowledge.kbs k USING (kb_uid)
             WHERE d.context_due <= now() AND d.deleted_at IS NULL AND k.deleted_at IS NULL
-            ORDER BY d.context_due LIMIT 1
+            ORDER BY d.context_due DESC LIMIT 1
             FOR UPDATE OF d SKIP LOCKED
         )
         UPDATE knowledge.documents d SET context_due = now() + make_interval(secs => $1),
@@ -44,11 +51,69 @@ class ContextStore:
     """
 
     async def claim(self, seconds: float) -> ClaimedDocument | None:
-        """Take the next document for so many seconds; None when none waits."""
+        """Take the newest document that waits for so many seconds; None when none does."""
         row = await self._database.row(self._CLAIM, seconds, ContextualState.SUMMARISING)
         if row is None:
             return None
         return ClaimedDocument(**dict(row) | {"contextual": Contextual.model_validate_json(row["contextual"])})
+
+    # Those that fail again have changed since.
+    _IS_OLD = f"""
+        d.deleted_at IS NULL AND d.version > 0 AND d.context_due IS NULL AND d.updated_at <= k.summarise_before
+        AND coalesce(d.contextual->>'state', '{ContextualState.PLAIN}')
+            IN ('{ContextualState.PLAIN}', '{ContextualState.FAILED}')
+    """
+    _ASK = "UPDATE knowledge.kbs SET summarise_before = now() WHERE kb_id = $1 AND deleted_at IS NULL"
+
+    async def ask(self, kb_id: str) -> None:
+        """Have all documents of a knowledge base summarised that have plain headers now, for whatever reason."""
+        await self._database.execute(self._ASK, kb_id)
+
+    # Behind what became due since, and the newest of them first.
+    _CALL_UP = f"""
+        WITH old AS (
+            SELECT d.doc_id FROM knowledge.documents d JOIN knowledge.kbs k USING (kb_uid)
+            WHERE k.summarise_before IS NOT NULL AND k.deleted_at IS NULL AND {_IS_OLD}
+            ORDER BY d.updated_at DESC LIMIT $1 FOR UPDATE OF d
+        )
+        UPDATE knowledge.documents d SET context_due = updated_at, context_tries = 0,
+            contextual = contextual - 'reason' || jsonb_build_object('state', $2::text)
+        FROM old WHERE d.doc_id = old.doc_id
+        RETURNING d.doc_id
+    """  # noqa: S608 - of constants
+    _NOTE_ALL_CALLED = f"""
+        UPDATE knowledge.kbs k SET summarise_before = NULL
+        WHERE summarise_before IS NOT NULL
+            AND NOT EXISTS (SELECT FROM knowledge.documents d WHERE d.kb_uid = k.kb_uid AND {_IS_OLD})
+    """  # noqa: S608 - of constants
+
+    async def call_up(self, limit: int) -> bool:
+        """Have the next of those documents wait, so many at a time; whether there were any."""
+        if await self._database.rows(self._CALL_UP, limit, ContextualState.WAITING):
+            return True
+        await self._database.execute(self._NOTE_ALL_CALLED)
+        return False
+
+    _FORGET = "UPDATE knowledge.kbs SET summarise_before = NULL WHERE summarise_before IS NOT NULL"
+
+    async def forget(self) -> None:
+        """Leave all documents that have not been called up yet as they are."""
+        await self._database.execute(self._FORGET)
+
+    _PROGRESS = f"""
+        SELECT CASE WHEN {_IS_OLD} THEN $3 ELSE coalesce(d.contextual->>'state', $2) END AS state,
+            count(*) AS documents, {_SPENT}
+        FROM knowledge.documents d JOIN knowledge.kbs k USING (kb_uid)
+        WHERE k.kb_id = $1 AND k.deleted_at IS NULL AND d.deleted_at IS NULL AND d.version > 0
+        GROUP BY 1
+    """  # noqa: S608 - of constants
+
+    async def progress(self, kb_id: str) -> Contexts:
+        """How many documents are in each state, and what it cost; those that are to be called up wait already."""
+        rows = await self._database.rows(self._PROGRESS, kb_id, ContextualState.PLAIN, ContextualState.WAITING)
+        counts = dict.fromkeys(ContextualState, 0) | {ContextualState(row["state"]): row["documents"] for row in rows}
+        spent = {name: sum(row[name] for row in rows) for name in Usage.model_fields}
+        return Contexts(documents=counts, usage=Usage(**spent) if any(spent.values()) else None)
 
     _SECTIONS = "SELECT section FROM knowledge.chunks WHERE doc_id = $1 AND version = $2 ORDER BY ordinal"
 
@@ -80,10 +145,11 @@ class ContextStore:
 
     _LOCK = f"SELECT kb_uid FROM knowledge.documents WHERE {_IS_CLAIMED} FOR UPDATE"  # noqa: S608 - of constants
     _SET_HEADERS = """
-        UPDATE knowledge.chunks c SET header = new.header
+        UPDATE knowledge.chunks c SET header = new.header, is_stale = true
         FROM unnest($3::integer[], $4::text[]) AS new (ordinal, header)
         WHERE c.doc_id = $1 AND c.version = $2 AND c.ordinal = new.ordinal
     """
+    _OUTDATE_VECTORS = "UPDATE knowledge.embedded SET stale = chunks WHERE doc_id = $1"
     # Last, as wherever a revision is made; what follows revisions reads the new headers.
     _FINISH = """
         WITH kb AS (UPDATE knowledge.kbs SET revision = revision + 1 WHERE kb_uid = $2 RETURNING revision)
@@ -103,6 +169,7 @@ class ContextStore:
             await connection.execute(
                 self._SET_HEADERS, document.doc_id, document.version, list(headers), list(headers.values())
             )
+            await connection.execute(self._OUTDATE_VECTORS, document.doc_id)
             await connection.execute(self._FINISH, document.doc_id, kb_uid, title, contextual.model_dump_json())
 
 

@@ -148,17 +148,17 @@ class VectorStore:
             SELECT d.doc_id, d.version FROM knowledge.documents d
             LEFT JOIN knowledge.embedded e ON e.space_id = $2 AND e.doc_id = d.doc_id AND e.version = d.version
             WHERE d.kb_uid = $1 AND d.deleted_at IS NULL AND d.context_due IS NULL
-                AND d.chunks > coalesce(e.chunks, 0)
+                AND d.chunks > coalesce(e.chunks - e.stale, 0)
             ORDER BY d.revision LIMIT $4
         )
         SELECT c.chunk_id, c.doc_id, c.version, c.header, c.text
         FROM waiting JOIN knowledge.chunks c USING (doc_id, version)
-        WHERE NOT EXISTS (SELECT FROM {table} v WHERE v.chunk_id = c.chunk_id)
+        WHERE c.is_stale OR NOT EXISTS (SELECT FROM {table} v WHERE v.chunk_id = c.chunk_id)
         ORDER BY c.chunk_id LIMIT $3
     """
 
     async def pending(self, kb_uid: UUID, space: Space, limit: int) -> list[PendingChunk]:
-        """The next chunks without a vector, of the documents that changed first; empty: there are none."""
+        """The next chunks without a vector of their header, of the documents that changed first; empty: none."""
         statement = self._PENDING.format(table=space.table)
         with _dropped_is_transient():
             rows = await self._database.rows(statement, kb_uid, space.space_id, limit, _PENDING_DOCUMENTS)
@@ -166,10 +166,18 @@ class VectorStore:
 
     # Whoever replaces or removes a document waits for this, and its vectors go with its version.
     _HOLD = "SELECT doc_id FROM knowledge.versions WHERE doc_id = $1 AND version = $2 FOR KEY SHARE"
+    # A header may have changed since it was read here.
+    _FRESHEN = """
+        UPDATE knowledge.chunks c SET is_stale = false
+        FROM unnest($1::bigint[], $2::text[]) AS made (chunk_id, header)
+        WHERE c.chunk_id = made.chunk_id AND c.is_stale AND c.header = made.header
+    """
     _COUNT = """
-        INSERT INTO knowledge.embedded (space_id, doc_id, version, chunks)
-        SELECT $1, $2, $3, count(*) FROM {table} WHERE doc_id = $2
-        ON CONFLICT (space_id, doc_id) DO UPDATE SET version = excluded.version, chunks = excluded.chunks
+        INSERT INTO knowledge.embedded (space_id, doc_id, version, chunks, stale)
+        SELECT $1, $2, $3, count(*), count(*) FILTER (WHERE c.is_stale)
+        FROM {table} v JOIN knowledge.chunks c USING (chunk_id) WHERE v.doc_id = $2
+        ON CONFLICT (space_id, doc_id) DO UPDATE
+        SET version = excluded.version, chunks = excluded.chunks, stale = excluded.stale
     """
 
     async def add(self, space: Space, chunks: Sequence[PendingChunk], vectors: Vector) -> None:
@@ -185,16 +193,15 @@ class VectorStore:
             # In one order everywhere, so that two writers wait for one another instead of dying.
             for doc_id, version in sorted(documents):
                 held = await connection.fetchval(self._HOLD, doc_id, version)
-                rows = [
-                    (chunk.chunk_id, doc_id, HalfVector(vector))
-                    for chunk, vector in zip(chunks, vectors, strict=True)
-                    if chunk.doc_id == held
-                ]
+                mine = [(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True) if chunk.doc_id == held]
                 await connection.executemany(
-                    f"INSERT INTO {space.table} VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",  # noqa: S608 - a number
-                    rows,
+                    f"INSERT INTO {space.table} VALUES ($1, $2, $3)"  # noqa: S608 - a number
+                    " ON CONFLICT (chunk_id) DO UPDATE SET vector = excluded.vector",
+                    [(chunk.chunk_id, doc_id, HalfVector(vector)) for chunk, vector in mine],
                 )
-                if rows:
+                if mine:
+                    headers = {chunk.chunk_id: chunk.header for chunk, _ in mine}
+                    await connection.execute(self._FRESHEN, list(headers), list(headers.values()))
                     await connection.execute(self._COUNT.format(table=space.table), space.space_id, doc_id, version)
 
     _COMPLETE = "UPDATE knowledge.spaces SET is_complete = true WHERE space_id = $1 AND NOT is_complete"

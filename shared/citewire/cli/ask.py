@@ -1,8 +1,11 @@
-"""`citewire ask`: the answer as it streams, then its numbered sources."""
+"""`citewire ask`: the answer as it streams, then its numbered sources; or its frames as they come."""
 
+import json
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from httpx_sse import ServerSentEvent
 from rich.console import Console
 from rich.text import Text
 
@@ -19,16 +22,23 @@ notes = Console(stderr=True, highlight=False, markup=False, style="dim")
 UNPROVED = "! not proved"
 
 
-def ask(
+def ask(  # noqa: PLR0913, PLR0917 - one argument per option
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     kb: Annotated[list[str] | None, typer.Option("--kb", help="A knowledge base; repeatable. Default: all.")] = None,
     session: Annotated[str | None, typer.Option(help="Continue this session.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the frames as they come, one JSON object a line: id, event, data.")
+    ] = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Ask a question; the answer streams with numbered sources."""
     with connect(url, key) as client:
-        _print_answer(client, _body(client, question, kb, session))
+        events = client.ask(_body(client, question, kb, session))
+        if as_json:
+            _print_frames(events)
+        else:
+            _print_answer(events)
 
 
 def _body(client: Client, question: str, kbs: list[str] | None, session: str | None) -> dict[str, Any]:
@@ -37,10 +47,19 @@ def _body(client: Client, question: str, kbs: list[str] | None, session: str | N
     return {"question": question, "kb_ids": kbs or [kb.kb_id for kb in client.knowledge_bases()]}
 
 
-def _print_answer(client: Client, body: dict[str, Any]) -> None:
+def _print_frames(events: Iterator[ServerSentEvent]) -> None:
+    for event in events:
+        frame = {"id": event.id, "event": event.event, "data": json.loads(event.data)}
+        # In ASCII: whole in every locale, and no separator in a text breaks a line.
+        typer.echo(json.dumps(frame))
+        if event.event == "error":
+            raise typer.Exit(1)
+
+
+def _print_answer(events: Iterator[ServerSentEvent]) -> None:
     sources: dict[int, Source] = {}
     has_text = False
-    for event in client.ask(body):
+    for event in events:
         if event.event == "sources":
             if has_text:
                 # What stands on a terminal can't be taken back.

@@ -32,9 +32,9 @@ from citewire.cli.kb_settings import (
     Users,
     metadata_of,
 )
-from citewire.cli.kb_tables import document_table, kb_table, settings_table
+from citewire.cli.kb_tables import contexts_text, document_table, kb_table, settings_table
 from citewire.cli.options import Key, Url, connect
-from citewire.contracts.knowledge import Access, Document, DocumentStatus, Embedding, KnowledgeBase
+from citewire.contracts.knowledge import Access, Contexts, Document, DocumentStatus, Embedding, KnowledgeBase
 from citewire.contracts.retrieval import RetrievalSettings
 
 app = typer.Typer(no_args_is_help=True, help="Knowledge bases and their documents.")
@@ -103,11 +103,20 @@ def update(  # noqa: PLR0913, PLR0917 - one argument per option
 
 @app.command()
 def show(kb_id: str, url: Url = None, key: Key = None) -> None:
-    """Show a knowledge base's settings, and how far it is embedded."""
+    """Show a knowledge base's settings, and how far it is embedded and summarised."""
     with connect(url, key) as client:
         kb = client.read(KnowledgeBase, "GET", f"/v1/kbs/{kb_id}")
         embedding = client.read(Embedding, "GET", f"/v1/kbs/{kb_id}/embedding")
-    console.print(settings_table(kb, embedding))
+        contexts = client.read(Contexts, "GET", f"/v1/kbs/{kb_id}/contexts")
+    console.print(settings_table(kb, embedding, contexts))
+
+
+@app.command()
+def summarise(kb_id: str, url: Url = None, key: Key = None) -> None:
+    """Have a model summarise the documents that have plain headers, in the background; each costs tokens."""
+    with connect(url, key) as client:
+        contexts = client.read(Contexts, "POST", f"/v1/kbs/{kb_id}/contexts")
+    console.print(f"headers of {kb_id}: {contexts_text(contexts) or 'no documents'}")
 
 
 @app.command()

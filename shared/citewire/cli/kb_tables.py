@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from citewire.contracts.knowledge import Contextual, Document, Embedding, KnowledgeBase
+from citewire.contracts.knowledge import Contexts, Contextual, Document, Embedding, KnowledgeBase
+from citewire.contracts.provenance import Usage
 
 
-def settings_table(kb: KnowledgeBase, embedding: Embedding) -> Table:
-    """All settings of a knowledge base."""
+def settings_table(kb: KnowledgeBase, embedding: Embedding, contexts: Contexts) -> Table:
+    """All settings of a knowledge base, and how far it is embedded and summarised."""
     named = [*kb.access.users, *(f"group {name}" for name in kb.access.groups)]
     embedded = f"{embedding.chunks} of {kb.chunks} chunks" + (f": {embedding.reason}" if embedding.reason else "")
     table = Table(kb.kb_id, kb.title)
@@ -25,6 +26,7 @@ def settings_table(kb: KnowledgeBase, embedding: Embedding) -> Table:
         ("pool", kb.pool),
         ("documents", f"{kb.documents}, {kb.chunks} chunks"),
         ("embedded", embedded),
+        ("headers", contexts_text(contexts)),
         ("revision", str(kb.revision)),
     ):
         table.add_row(name, value or "–")
@@ -62,7 +64,19 @@ def headers_text(contextual: Contextual) -> str:
     """What a document's headers are made of, what they cost, and what is missing."""
     sections = contextual.sections
     facts = [f"{sections} section{'' if sections == 1 else 's'}"] if sections else []
-    if contextual.usage is not None:
-        facts.append(f"{contextual.usage.input_tokens + contextual.usage.output_tokens:,} tokens")
+    facts += _spent(contextual.usage)
     text = contextual.state + (f" ({', '.join(facts)})" if facts else "")
     return text if contextual.reason is None else f"{text}: {contextual.reason}"
+
+
+def contexts_text(contexts: Contexts) -> str:
+    """How many documents have which headers, and what all of them cost; empty without documents."""
+    counts = [f"{count:,} {state}" for state, count in contexts.documents.items() if count]
+    return ", ".join([*counts, *_spent(contexts.usage)])
+
+
+def _spent(usage: Usage | None) -> list[str]:
+    if usage is None:
+        return []
+    cached = [f"{usage.cached_tokens:,} of them cached"] if usage.cached_tokens else []
+    return [f"{usage.input_tokens + usage.output_tokens:,} tokens", *cached]

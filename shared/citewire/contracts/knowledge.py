@@ -180,6 +180,13 @@ class Contextual(Message):
         return self.state in {ContextualState.WAITING, ContextualState.SUMMARISING}
 
 
+class Contexts(Message):
+    """How many documents of a knowledge base are in each state, none left out, and what all their summaries cost."""
+
+    documents: dict[ContextualState, int] = Field(default_factory=dict)
+    usage: Usage | None = None
+
+
 class Document(Message):
     """A document as listed: `version` is the searched one (0: none yet), `reason` says why an upload failed.
 

@@ -16,9 +16,13 @@ class Maker(StrEnum):
 
 
 class Usage(Message):
-    """Tokens as the provider counts them, over `requests` calls; output includes reasoning."""
+    """Tokens as the provider counts them, over `requests` calls; output includes reasoning.
+
+    `cached_tokens`: those of the input that it read from its cache, as far as it tells; most charge less for them.
+    """
 
     input_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
     output_tokens: int = Field(default=0, ge=0)
     reasoning_tokens: int = Field(default=0, ge=0)
     requests: int = Field(default=0, ge=0)

@@ -13,6 +13,7 @@ from citewire.contracts.filters import Filter
 from citewire.contracts.identity import User
 from citewire.contracts.knowledge import (
     DEFAULT_POOL,
+    Contexts,
     Document,
     DocumentStatus,
     Embedding,
@@ -234,6 +235,30 @@ class GetEmbedding(KnowledgeRequest[EmbeddingReply]):
     kb_id: KbId
 
 
+class ContextsReply(Reply):
+    """How far the summaries of a knowledge base's documents are."""
+
+    contexts: Contexts
+
+
+class GetContexts(KnowledgeRequest[ContextsReply]):
+    """How far the summaries of a knowledge base's documents are; 404 when there is none."""
+
+    subject: ClassVar[str] = "kb.v1.contexts"
+    reply: ClassVar[type[Reply]] = ContextsReply
+
+    kb_id: KbId
+
+
+class SummariseDocuments(KnowledgeRequest[ContextsReply]):
+    """Have a model summarise the documents that have plain headers; 409 when no model may be asked."""
+
+    subject: ClassVar[str] = "kb.v1.summarise"
+    reply: ClassVar[type[Reply]] = ContextsReply
+
+    kb_id: KbId
+
+
 class RemoveKnowledgeBase(KnowledgeRequest[Done]):
     """Remove a knowledge base and its documents; 404 when there is none."""
 
@@ -402,6 +427,8 @@ REQUESTS: tuple[type[Request[Reply]], ...] = (
     CreateKnowledgeBase,
     UpdateKnowledgeBase,
     GetEmbedding,
+    GetContexts,
+    SummariseDocuments,
     RemoveKnowledgeBase,
     SubmitDocument,
     GetDocument,

@@ -1,5 +1,6 @@
 """What `citewire ask` prints of an answer."""
 
+import json
 from collections.abc import Generator
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ from builders import source
 from citewire.cli.ask import ask
 from citewire.contracts.answers import DeltaFrame, DoneFrame, SourcesFrame
 from citewire.contracts.evidence import Citation, Quality, QualityLevel, Quote, QuoteOrigin, QuotePiece, Verdict
+from citewire.contracts.problems import Problem
 from citewire.contracts.provenance import Generator as Writer
 from citewire.contracts.provenance import Maker, Planner
 from citewire.contracts.sessions import InteractionStatus
@@ -54,12 +56,13 @@ class Service:
 
     def __init__(self) -> None:
         self.script = ""
+        self.status = 200
         self.url = ""
 
-    def run(self) -> Result:
+    def run(self, *options: str) -> Result:
         app = typer.Typer()
         app.command()(ask)
-        return CliRunner().invoke(app, ["Why?", "--kb", "handbook", "--url", self.url])
+        return CliRunner().invoke(app, ["Why?", "--kb", "handbook", "--url", self.url, *options])
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def service() -> Generator[Service]:
     class Handler(QuietHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
+            self.send_response(service.status)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("X-Question-Id", str(ID))
             self.end_headers()
@@ -148,3 +151,37 @@ def test_an_answer_that_nobody_wrote_names_nobody(service: Service) -> None:
     result = service.run()
 
     assert "written" not in result.stderr
+
+
+def test_as_json_every_frame_is_a_line_as_it_came(service: Service) -> None:
+    service.script = frames(("sources", SOURCES), delta("It\u2028is 是\n"), ("done", DONE))
+
+    result = service.run("--json")
+
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(line["id"], line["event"]) for line in lines] == [("1", "sources"), ("2", "delta"), ("3", "done")]
+    assert [line["data"] for line in lines] == [json.loads(SOURCES), {"text": "It\u2028is 是\n"}, json.loads(DONE)]
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_failed_question_has_exit_code_1(service: Service, options: tuple[str, ...]) -> None:
+    problem = Problem(type="answer-failed", title="No answer", status=500, detail="It failed.").model_dump_json()
+    service.script = frames(("error", problem))
+
+    result = service.run(*options)
+
+    assert result.exit_code == 1
+    assert "It failed." in result.output
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_question_that_is_refused_has_exit_code_1_and_prints_no_frame(
+    service: Service, options: tuple[str, ...]
+) -> None:
+    service.status = 503
+
+    result = service.run(*options)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "HTTP 503" in result.stderr

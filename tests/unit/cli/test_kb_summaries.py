@@ -9,17 +9,23 @@ from uuid import uuid4
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from citewire.cli import client as client_module
 from citewire.cli.client import Client
-from citewire.cli.kb import add_files
-from citewire.cli.kb_tables import document_table
-from citewire.contracts.knowledge import Document
+from citewire.cli.kb import add_files, app
+from citewire.cli.kb_tables import contexts_text, document_table
+from citewire.contracts.knowledge import Contexts, Document
 from loopback import QuietHandler, serving
 
 WAITING = {"state": "waiting"}
 SUMMARISING = {"state": "summarising"}
 COMPLETE = {"state": "complete", "sections": 3, "usage": {"input_tokens": 1200, "output_tokens": 34, "requests": 1}}
+CACHED = {
+    "state": "complete",
+    "sections": 1,
+    "usage": {"input_tokens": 1200, "cached_tokens": 1000, "output_tokens": 34},
+}
 FAILED = {"state": "failed", "reason": "the model provider main answered 401 [sic]"}
 
 
@@ -76,6 +82,7 @@ def path(tmp_path: Path) -> Path:
         ({}, "plain"),
         (SUMMARISING, "summarising"),
         (COMPLETE, "complete (3 sections, 1,234 tokens)"),
+        (CACHED, "complete (1 section, 1,234 tokens, 1,000 of them cached)"),
         (FAILED, "failed: the model provider main answered 401 [sic]"),
     ],
 )
@@ -112,3 +119,40 @@ def test_nobody_waits_where_no_model_is_asked(client: Client, later: list[dict[s
     later += [{}]
 
     assert add_files(client, "kb", [path]) == []
+
+
+@pytest.mark.parametrize(
+    ("contexts", "shown"),
+    [
+        ({"documents": {"plain": 0, "complete": 0}}, ""),
+        ({"documents": {"plain": 1200, "complete": 0}}, "1,200 plain"),
+        (
+            {
+                "documents": {"waiting": 3, "complete": 2, "failed": 0},
+                "usage": {"input_tokens": 900, "output_tokens": 8},
+            },
+            "3 waiting, 2 complete, 908 tokens",
+        ),
+    ],
+)
+def test_documents_are_counted_by_what_their_headers_are_made_of(contexts: dict[str, Any], shown: str) -> None:
+    assert contexts_text(Contexts.model_validate(contexts)) == shown
+
+
+def test_documents_of_before_are_summarised_on_demand() -> None:
+    asked = []
+
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            body = json.dumps({"documents": {"waiting": 3, "complete": 2}}).encode()
+            self.send_response(202)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with serving(Handler) as url:
+        result = CliRunner().invoke(app, ["summarise", "handbook", "--url", url])
+
+    assert (result.exit_code, result.stdout) == (0, "headers of handbook: 3 waiting, 2 complete\n")
+    assert asked == ["/v1/kbs/handbook/contexts"]

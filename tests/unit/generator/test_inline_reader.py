@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.citations.collect import Claim
-from generator.reading.inline import BROKEN_LIST, DELIMITER, InlineReader
-from generator.reading.tail import MAX_CLAIMS, Tail
+from generator.reading.inline import DELIMITER, InlineReader
+from generator.reading.tail import BROKEN_LIST, MAX_CLAIMS, Tail
 
 TWO_QUOTES = '[{"source": 1, "quote": "It rose."}, {"source": 2, "quote": "It fell."}]'
 TWO_CLAIMS = (Claim(1, "It rose."), Claim(2, "It fell."))
@@ -121,6 +121,24 @@ def test_whole_objects_of_a_broken_list_are_kept(end: str) -> None:
     assert text == "Rose [1]."
     assert tail.claims == (Claim(1, "It rose."),)
     assert tail.problem == (None if end in {"]", ", oops]"} else BROKEN_LIST)
+
+
+@pytest.mark.parametrize(
+    ("written", "is_whole"),
+    [
+        ("Rose [1].", False),
+        (f"Rose [1].\n{DELIMITER}", False),
+        (f"Rose [1].\n{DELIMITER}\n[", False),
+        (f'Rose [1].\n{DELIMITER}\n[{{"sou', True),
+        (f"Rose [1].\n{DELIMITER}\n{TWO_QUOTES}\nMore", False),
+    ],
+)
+def test_a_text_whose_quotes_are_being_listed_is_whole(written: str, is_whole: bool) -> None:
+    reader = InlineReader()
+
+    reader.feed(written)
+
+    assert reader.is_whole is is_whole
 
 
 @pytest.mark.parametrize(

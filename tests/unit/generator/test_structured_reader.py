@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from citewire.text.normalise import clean
 from generator.citations.collect import Claim
 from generator.reading.structured import ANSWER_SHAPE, InvalidJson, StructuredReader
-from generator.reading.tail import MAX_CLAIMS, Tail
+from generator.reading.tail import BROKEN_LIST, MAX_CLAIMS, Tail
 
 CITATION = {"source_index": 1, "page_number": 3, "cited_text": "It rose."}
 ANSWER = {"response": 'It "rose" [1].\nLine 😀', "citations": [CITATION, CITATION | {"page_number": None}]}
@@ -174,9 +174,35 @@ def test_text_before_a_wrong_character_of_the_same_piece_is_shown_first() -> Non
         reader.feed("")
 
 
-@pytest.mark.parametrize("text", ["", " ", "```json", "{", '{"response": "Half', '{"response": "All"', '{"a": "\\u12'])
-def test_json_that_breaks_off_is_invalid(text: str) -> None:
+@pytest.mark.parametrize("text", ["", " ", "```json", "{", '{"response": "Half', '{"a": "\\u12'])
+def test_json_that_breaks_off_before_the_end_of_the_response_is_invalid(text: str) -> None:
     assert read([text])[1] == "the model's JSON breaks off"
+
+
+@pytest.mark.parametrize("rest", ["", "]", ', {"source_index": 2', ', {"source_index": 2, "cited_text": "It fe'])
+def test_json_that_breaks_off_behind_the_response_keeps_the_whole_citations(rest: str) -> None:
+    written = f'{{"response": "Rose [1].", "citations": [{json.dumps(CITATION)}{rest}'
+
+    assert read([written]) == read(written) == ("Rose [1].", Tail(claims=CLAIMS[:1], problem=BROKEN_LIST))
+
+
+@pytest.mark.parametrize(
+    ("written", "is_whole"),
+    [
+        ('{"response": "Rose [1].', False),
+        ('{"citations": [], "response": "Rose', False),
+        ('{"response": "Rose [1]."', True),
+        ('{"response": "Rose [1].", "citations": [{"cited_te', True),
+        # A quotation mark that the model forgot to escape ends a string too early.
+        ('{"response": "It "rose" [1].", "citations": [', False),
+    ],
+)
+def test_a_response_is_whole_once_its_string_has_ended(written: str, is_whole: bool) -> None:
+    reader = StructuredReader()
+
+    reader.feed(written)
+
+    assert reader.is_whole is is_whole
 
 
 @pytest.mark.parametrize("value", ["null", "1", "{}", "[]", '{"response": "x"}'])
@@ -222,7 +248,7 @@ def test_a_damaged_object_is_invalid_exactly_where_json_says_so(data: st.DataObj
 
     _, tail = read([damaged])
 
-    assert isinstance(tail, Tail) == _is_object_with_response(damaged)
+    assert (isinstance(tail, Tail) and tail.problem is None) == _is_object_with_response(damaged)
     assert read(damaged) == read([damaged])
 
 

@@ -20,11 +20,15 @@ def read_usage(told: Any) -> Usage | None:
     """What a usage object of either protocol says, of one call; None if it is none."""
     if not isinstance(told, dict):
         return None
-    details = _first(told, "output_tokens_details", "completion_tokens_details")
+    read = _details(told, "input_tokens_details", "prompt_tokens_details")
+    written = _details(told, "output_tokens_details", "completion_tokens_details")
+    # The second is DeepSeek's, beside the details.
+    cached = _first({**told, **read}, "cached_tokens", "prompt_cache_hit_tokens")
     return Usage(
         input_tokens=_count(_first(told, "input_tokens", "prompt_tokens")),
+        cached_tokens=_count(cached),
         output_tokens=_count(_first(told, "output_tokens", "completion_tokens")),
-        reasoning_tokens=_count(details.get("reasoning_tokens") if isinstance(details, dict) else None),
+        reasoning_tokens=_count(written.get("reasoning_tokens")),
     )
 
 
@@ -49,6 +53,11 @@ def has_read_less(texts: Iterable[str], told: Usage) -> bool:
 
 def _first(told: dict[str, Any], *names: str) -> Any:
     return next((told[name] for name in names if told.get(name) is not None), None)
+
+
+def _details(told: dict[str, Any], *names: str) -> dict[str, Any]:
+    details = _first(told, *names)
+    return details if isinstance(details, dict) else {}
 
 
 def _count(told: Any) -> int:
