@@ -1,5 +1,6 @@
 """The register of knowledge bases that every service watches, kept to what Postgres says."""
 
+from datetime import datetime
 from functools import partial
 
 from citewire.contracts.identity import User
@@ -57,11 +58,14 @@ class Register:
         if all(stored.kb.kb_id != kb.kb_id for stored in await self.refresh()):
             return  # removed again meanwhile
         try:
-            await self._registry.wait_until(
-                lambda kbs: kb.kb_id in kbs and kbs[kb.kb_id].revision >= kb.revision,
-            )
+            await self._registry.wait_until(lambda kbs: kb.kb_id in kbs and _age(kbs[kb.kb_id]) >= _age(kb))
         except TimeoutError as error:
             raise TransientError("the register of knowledge bases is late") from error
+
+
+def _age(kb: KnowledgeBase) -> tuple[datetime, int]:
+    """What tells earlier settings from later ones, and a knowledge base from a removed one of the same id."""
+    return kb.created_at, kb.revision
 
 
 def _later(kb: KnowledgeBase, before: KnowledgeBase | None, now: KnowledgeBase | None) -> KnowledgeBase | None:
@@ -69,8 +73,9 @@ def _later(kb: KnowledgeBase, before: KnowledgeBase | None, now: KnowledgeBase |
     if now == before:
         return kb
     if now is None:
-        return None
-    return max(kb, now, key=lambda each: (each.created_at, each.revision))
+        # Removed since: this one, or one of the same id before it.
+        return kb if before is None or before.created_at != kb.created_at else None
+    return max(kb, now, key=_age)
 
 
 def _unless_same(before: KnowledgeBase, now: KnowledgeBase | None) -> KnowledgeBase | None:

@@ -89,3 +89,22 @@ async def test_a_restored_database_with_lower_revisions_is_what_holds(registry: 
     restored = kb(revision=1)
 
     assert await refreshed(registry, before=kb(revision=9), postgres=restored, meanwhile=kb(revision=9)) == restored
+
+
+async def test_the_removal_of_an_earlier_one_leaves_room_for_the_new_one(registry: Registry[KnowledgeBase]) -> None:
+    new = kb(SECOND)
+
+    assert await refreshed(registry, before=kb(), postgres=new, meanwhile=None) == new
+
+
+async def test_a_new_one_is_not_taken_for_shown_while_an_earlier_one_is(registry: Registry[KnowledgeBase]) -> None:
+    await registry.put("kb", kb())
+    await registry.wait_for("kb", present=True)
+    new = kb(SECOND)
+
+    async def nothing() -> None:
+        pass
+
+    await Register(registry, ScriptedKbs([new], nothing)).show(new)
+
+    assert registry.entries["kb"] == new
