@@ -76,7 +76,7 @@ def _trusted() -> ssl.SSLContext:
 def _http_client(provider: Provider) -> httpx2.AsyncClient:
     """Its only time-out is for connecting: the others are of tokens, not of bytes.
 
-    Through aiohttp, whose parser is compiled: each token comes in a chunk of its own, and to read one costs a quarter.
+    Through aiohttp, whose parser is compiled: each token comes in a chunk of its own.
     """
     connecting = provider.connect_timeout.total_seconds()
 
