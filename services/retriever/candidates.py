@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from uuid import UUID
 
 from citewire.contracts.evidence import ExplainedHit
 from citewire.contracts.retrieval import RetrievalSettings
 from citewire.text.scripts import Script, script_of
 from retriever.index.fusion import Fused, fuse
-from retriever.passages import Hit, LocatedChunk
+from retriever.passages import Hit, LocatedChunk, Names
 from retriever.similarity import Evidence, evidence_of_both, evidence_of_vectors, evidence_of_words
 
 
@@ -22,7 +23,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundHits:
     """What the legs found for one query, each best first, and how to put it together.
 
     `share` is the vectors' part of a fused score; `crosses` says that the question is in another script than the
@@ -47,7 +48,7 @@ class Found:
         return evidence_of_both(coverage, self.nearest)
 
 
-def put_together(question: str, words: Sequence[Hit], dense: "Dense", settings: RetrievalSettings) -> Found:
+def put_together(question: str, words: Sequence[Hit], dense: "Dense", settings: RetrievalSettings) -> FoundHits:
     """The legs of one query.
 
     As long as some chunks have no vector, the vectors weigh less, so that having none does not count against a chunk.
@@ -55,7 +56,7 @@ def put_together(question: str, words: Sequence[Hit], dense: "Dense", settings: 
     asked = script_of(question)
     crosses = asked is not None and dense.script is not None and asked != dense.script
     weight = settings.cross_script_dense_weight if crosses else settings.dense_weight
-    return Found(words, dense.nearest, dense.coverage * weight, crosses)
+    return FoundHits(words, dense.nearest, dense.coverage * weight, crosses)
 
 
 @dataclass(frozen=True)
@@ -86,18 +87,23 @@ def rerank(candidates: Sequence[Candidate], scores: Mapping[int, float]) -> list
     return sorted(scored, key=lambda candidate: -candidate.similarity)
 
 
-def explain(rankings: Sequence[Sequence[Candidate]]) -> tuple[ExplainedHit, ...]:
-    """How each candidate came to its place, query by query."""
-    return tuple(_explain(query, candidate) for query, ranking in enumerate(rankings) for candidate in ranking)
+def explain(rankings: Sequence[Sequence[Candidate]], names: Mapping[UUID, Names]) -> tuple[ExplainedHit, ...]:
+    """How each candidate came to its place, query by query; those of documents without a name are gone."""
+    return tuple(
+        _explain(query, candidate, names[candidate.place.doc_id])
+        for query, ranking in enumerate(rankings)
+        for candidate in ranking
+        if candidate.place.doc_id in names
+    )
 
 
-def _explain(query: int, candidate: Candidate) -> ExplainedHit:
+def _explain(query: int, candidate: Candidate, names: Names) -> ExplainedHit:
     fused, place = candidate.fused, candidate.place
     return ExplainedHit(
         query=query,
         doc_id=place.doc_id,
-        file_name=place.file_name,
-        title=place.title,
+        file_name=names.file_name,
+        title=names.title,
         ordinal=place.ordinal,
         start=place.start,
         end=place.end,

@@ -16,18 +16,27 @@ class Hit(NamedTuple):
 
 
 class LocatedChunk(NamedTuple):
-    """A chunk's place: its document's searched version, its ordinal and text range, its parent's first and last."""
+    """A chunk's place: its document's searched version, its ordinal and text range, its parent's first and last.
+
+    `passage` is what a model reads of it, header and text, where that was asked for.
+    """
 
     chunk_id: int
     doc_id: UUID
     version: int
-    file_name: str
-    title: str
     ordinal: int
     start: int
     end: int
     parent_first: int
     parent_last: int
+    passage: str | None = None
+
+
+class Names(NamedTuple):
+    """What a document is called."""
+
+    file_name: str
+    title: str
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,13 +15,13 @@ from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.retrieval import RetrievalMode, resolve_rse_params
 from citewire.runtime.errors import invalid
 from citewire.text.tokenizer import tokenize
-from retriever.candidates import Candidate, Dense, explain, place, put_together
+from retriever.candidates import Candidate, Dense, FoundHits, explain, place, put_together
 from retriever.dense import DenseLeg, DenseResult
 from retriever.index.follower import IndexFollower, OpenIndex
 from retriever.index.lexical import LexicalIndex
 from retriever.index.terms import query_weights
 from retriever.legs import LATE, dense_leg, late_rerank_leg, lexical_leg
-from retriever.passages import Hit, Limits, select_segments
+from retriever.passages import Hit, Limits, LocatedChunk, select_segments
 from retriever.register import Register
 from retriever.rerank import Rankings, RerankLeg
 from retriever.runs import choose_runs
@@ -32,6 +32,10 @@ from retriever.times import Times
 UNKNOWN = "unknown knowledge base"
 # Chunks that each leg gives for each query.
 CANDIDATES = 100
+
+Terms = Mapping[str, float]
+"""The weights of a query's terms."""
+
 _NOBODY = User(user_id="")
 
 
@@ -96,11 +100,13 @@ class Searcher:
             return failed(kb_id, UNKNOWN)
         times = Times.until(asked.deadline)
         documents = await self._matching(kb, opened.uid, asked.filter)
+        terms = [query_weights(query) for query in asked.queries]
         (lexical, lexical_ms), (dense, dense_ms) = await asyncio.gather(
-            self._search_words(opened.index, asked.queries, documents),
+            self._search_words(opened.index, terms, documents),
             self._search_vectors(kb, opened.uid, asked.queries, documents, times.dense),
         )
-        rankings = await self._rank(kb, opened.uid, asked.queries, lexical, dense)
+        found = _put_together(kb, asked.queries, lexical, dense)
+        rankings = await self._rank(opened.uid, terms, found)
         rankings, reranked = await self._rerank(kb, asked, rankings, times.rerank)
         segments, excluded = await self._read(kb, opened.uid, asked, rankings)
         legs = (
@@ -108,7 +114,8 @@ class Searcher:
             dense_leg(kb_id, dense, dense_ms),
             *reranked,
         )
-        return Found(segments, excluded, legs, explained=explain(rankings) if asked.explain else ())
+        explained = await self._explain(rankings) if asked.explain else ()
+        return Found(segments, excluded, legs, explained=explained)
 
     async def _open(self, kb_id: str) -> OpenIndex | None:
         # The register is current everywhere within milliseconds; Postgres decides where it does not know an id.
@@ -126,11 +133,11 @@ class Searcher:
         return await self._passages.matching(uid, part, kb.metadata_schema)
 
     async def _search_words(
-        self, index: LexicalIndex, queries: Sequence[SearchQuery], documents: Sequence[UUID] | None
+        self, index: LexicalIndex, queries: Sequence[Terms], documents: Sequence[UUID] | None
     ) -> tuple[list[list[Hit]], float]:
         started = time.perf_counter()
         # One by one, so that a search that is given up leaves no thread at work on its other queries.
-        rankings = [await asyncio.to_thread(_search_words, index, query, documents) for query in queries]
+        rankings = [await asyncio.to_thread(index.search, terms, CANDIDATES, documents) for terms in queries]
         return rankings, _milliseconds_since(started)
 
     async def _search_vectors(
@@ -159,29 +166,27 @@ class Searcher:
         except TimeoutError:
             return rankings, (late_rerank_leg(kb.kb_id),)
 
-    async def _rank(
-        self,
-        kb: KnowledgeBase,
-        uid: UUID,
-        queries: Sequence[SearchQuery],
-        lexical: Sequence[Sequence[Hit]],
-        dense: DenseResult,
-    ) -> list[list[Candidate]]:
+    async def _rank(self, uid: UUID, terms: Sequence[Terms], found: Sequence[FoundHits]) -> list[list[Candidate]]:
         """Each query's candidates that stand in a document's searched version, whatever the indexes say."""
-        known = min(1.0, dense.ready / dense.total) if dense.total else 0.0
-        found = [
-            put_together(query.query, words, Dense(nearest, known, dense.script), kb.retrieval)
-            for query, words, nearest in zip(queries, lexical, dense.rankings, strict=True)
-        ]
         rankings = [each.ranking(CANDIDATES) for each in found]
-        places = await self._passages.locate(uid, {fused.chunk_id for ranking in rankings for fused in ranking})
-        best = [next((hit.chunk_id for hit in words if hit.chunk_id in places), None) for words in lexical]
-        texts = await self._passages.texts(chunk_id for chunk_id in best if chunk_id is not None)
-        shares = [_coverage(query, texts.get(chunk_id or 0, "")) for query, chunk_id in zip(queries, best, strict=True)]
+        likely = {each.words[0].chunk_id for each in found if each.words}
+        places = await self._passages.locate(uid, {one.chunk_id for each in rankings for one in each}, likely)
+        best = [next((hit.chunk_id for hit in each.words if hit.chunk_id in places), None) for each in found]
+        texts = await self._texts(places, {chunk_id for chunk_id in best if chunk_id is not None})
         return [
-            place(ranking, places, each.evidence(share))
-            for ranking, each, share in zip(rankings, found, shares, strict=True)
+            place(ranking, places, each.evidence(coverage(asked, set(tokenize(texts.get(chunk_id or 0, ""))))))
+            for ranking, each, asked, chunk_id in zip(rankings, found, terms, best, strict=True)
         ]
+
+    async def _texts(self, places: Mapping[int, LocatedChunk], chunk_ids: set[int]) -> dict[int, str]:
+        """What a model reads of these chunks, most of which were read as they were located."""
+        known = {chunk_id: text for chunk_id in chunk_ids if (text := places[chunk_id].passage) is not None}
+        missing = chunk_ids - known.keys()
+        return known | await self._passages.texts(missing) if missing else known
+
+    async def _explain(self, rankings: Rankings) -> tuple[ExplainedHit, ...]:
+        doc_ids = {candidate.place.doc_id for ranking in rankings for candidate in ranking}
+        return explain(rankings, await self._passages.names(doc_ids))
 
     async def _read(
         self, kb: KnowledgeBase, uid: UUID, asked: Asked, rankings: Sequence[Sequence[Candidate]]
@@ -192,17 +197,19 @@ class Searcher:
         return select_segments(candidates, Limits(asked.top_k, self._segment_characters))
 
 
-def _search_words(index: LexicalIndex, query: SearchQuery, documents: Sequence[UUID] | None) -> list[Hit]:
-    return index.search(query_weights(query), CANDIDATES, documents)
+def _put_together(
+    kb: KnowledgeBase, queries: Sequence[SearchQuery], lexical: Sequence[Sequence[Hit]], dense: DenseResult
+) -> list[FoundHits]:
+    known = min(1.0, dense.ready / dense.total) if dense.total else 0.0
+    return [
+        put_together(query.query, words, Dense(nearest, known, dense.script), kb.retrieval)
+        for query, words, nearest in zip(queries, lexical, dense.rankings, strict=True)
+    ]
 
 
 def _with_context(query: SearchQuery) -> str:
     """What is embedded of a query: with the question before it, if it refers to that."""
     return f"{query.context[-1]}\n{query.query}" if query.context else query.query
-
-
-def _coverage(query: SearchQuery, text: str) -> float:
-    return coverage(query_weights(query), set(tokenize(text)))
 
 
 def _milliseconds_since(started: float) -> float:

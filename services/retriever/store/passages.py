@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from citewire.contracts.evidence import PageSpan, Segment
 from citewire.contracts.filters import FieldType, Filter
 from citewire.runtime.database import Database
-from retriever.passages import LocatedChunk, ScoredRun
+from retriever.passages import LocatedChunk, Names, ScoredRun
 from retriever.store.filters import filter_condition
 
 if TYPE_CHECKING:
@@ -28,21 +28,30 @@ class PassageStore:
     # going from the documents to their chunks takes 20 ms instead of 1 (26,000 chunks).
     _LOCATE = """
         WITH hit AS MATERIALIZED (
-            SELECT chunk_id, doc_id, version, ordinal, start_at, end_at, parent_first, parent_last
+            SELECT chunk_id, doc_id, version, ordinal, start_at, end_at, parent_first, parent_last,
+                CASE WHEN chunk_id = ANY($3::bigint[]) THEN header || E'\n' || text END AS passage
             FROM knowledge.chunks WHERE chunk_id = ANY($2::bigint[])
         )
-        SELECT hit.chunk_id, hit.doc_id, hit.version, d.file_name, d.title, hit.ordinal, hit.start_at, hit.end_at,
-            hit.parent_first, hit.parent_last
-        FROM hit
+        SELECT hit.* FROM hit
         JOIN knowledge.documents d ON d.doc_id = hit.doc_id AND d.version = hit.version
         WHERE d.kb_uid = $1 AND d.deleted_at IS NULL
             AND EXISTS (SELECT FROM knowledge.kbs WHERE kb_uid = $1 AND deleted_at IS NULL)
     """
 
-    async def locate(self, kb_uid: UUID, chunk_ids: Iterable[int]) -> dict[int, LocatedChunk]:
-        """The chunks of these ids that stand in the searched version of a document; others are left out."""
-        rows = await self._database.rows(self._LOCATE, kb_uid, list(chunk_ids))
+    async def locate(self, kb_uid: UUID, chunk_ids: Iterable[int], read: Iterable[int] = ()) -> dict[int, LocatedChunk]:
+        """The chunks of these ids that stand in the searched version of a document; others are left out.
+
+        Those that are to be `read` come with what a model reads of them.
+        """
+        rows = await self._database.rows(self._LOCATE, kb_uid, list(chunk_ids), list(read))
         return {row["chunk_id"]: LocatedChunk._make(row) for row in rows}
+
+    _NAMES = "SELECT doc_id, file_name, title FROM knowledge.documents WHERE doc_id = ANY($1::uuid[])"
+
+    async def names(self, doc_ids: Iterable[UUID]) -> dict[UUID, Names]:
+        """What documents are called."""
+        rows = await self._database.rows(self._NAMES, list(doc_ids))
+        return {row["doc_id"]: Names(row["file_name"], row["title"]) for row in rows}
 
     _MATCHING = """
         SELECT d.doc_id FROM knowledge.documents d
@@ -81,6 +90,8 @@ class PassageStore:
 
     async def read(self, kb_uid: UUID, kb_id: str, runs: Sequence[ScoredRun]) -> list[Segment]:
         """The runs with their text, in their order; those whose version is no longer searched are left out."""
+        if not runs:
+            return []
         columns = [[getattr(run, name) for run in runs] for name in ("doc_id", "version", "first", "last")]
         rows = await self._database.rows(self._READ, kb_uid, *columns)
         return [_segment(kb_id, runs[row["place"] - 1], row) for row in rows]

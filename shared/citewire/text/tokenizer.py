@@ -33,6 +33,9 @@ def _word_of(letters: str) -> str:
 
 _ASCII_WORD = re.compile(_word_of("[a-zA-Z0-9_]"))
 _RUN_OR_WORD = regex.compile(rf"([{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|" + _word_of(rf"[\w--[{_UNSPACED}]]"), regex.V1)
+# In a text that has nothing beside ASCII, plain Han and punctuation, the same is found by these, several times as fast.
+_PLAIN = re.compile(r"[\x00-\x7f°·×\u2010-\u2027\u2030-\u203e\u3000-\u3003\u3008-\u3011\u3014-\u301f\u4e00-\u9fff]*+")
+_PLAIN_RUN_OR_WORD = re.compile(r"([\u4e00-\u9fff]++)|" + _word_of("[a-zA-Z0-9_]"))
 
 _JOINTS = regex.compile(r"[-._@+'#]+")
 _IDENTIFIER = regex.compile(r".*[\d_@.+#]")
@@ -59,7 +62,8 @@ def tokenize(text: str) -> list[str]:
         # Seven times as fast as to look for all scripts.
         terms += chain.from_iterable(map(_word_terms, _ASCII_WORD.findall(visible)))
         return terms
-    for run, word in _RUN_OR_WORD.findall(visible):
+    pattern = _PLAIN_RUN_OR_WORD if _PLAIN.fullmatch(visible) else _RUN_OR_WORD
+    for run, word in pattern.findall(visible):
         terms += _run_terms(run) if run else _word_terms(word)
     return terms
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citewire.text.normalise import StreamCleaner, clean, clean_json, fold, unfold
+from citewire.text.normalise import StreamCleaner, clean, clean_json, compatible, fold, unfold
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=200)
 
@@ -115,6 +115,11 @@ def test_half_of_a_ligature_matches_the_whole_of_it() -> None:
 
 def test_full_width_letters_match_narrow_ones() -> None:
     assert find("abc", "ＡＢＣ公司") == "ＡＢＣ"
+
+
+@given(st.text(alphabet="aé½ﬁ·，：；！？（）…‥‑　〜カガ汉｢Ａ￥\xad\u0301"))
+def test_an_invisible_character_changes_nothing_of_a_compatible_text(text: str) -> None:
+    assert compatible(text + "\u200b") == compatible(text) == unicodedata.normalize("NFKC", text.replace("\xad", ""))
 
 
 @given(ANY_TEXT)

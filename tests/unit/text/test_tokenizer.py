@@ -164,6 +164,11 @@ def test_ascii_words_give_the_same_terms_beside_other_scripts(text: str) -> None
     assert tokenize(f"{text} 中") == [*tokenize(text), "中"]
 
 
+@given(st.text(alphabet="aB9_ -._@+'’‐,#·°，、。《》（4：汉字检索々〇\n"))
+def test_chinese_words_give_the_same_terms_beside_other_scripts(text: str) -> None:
+    assert tokenize(f"{text} ж") == [*tokenize(text), "ж"]
+
+
 @given(st.text())
 def test_terms_are_never_empty_and_do_not_depend_on_composition(text: str) -> None:
     terms = tokenize(unicodedata.normalize("NFC", text))
