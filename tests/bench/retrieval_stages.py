@@ -148,9 +148,9 @@ async def embed_questions(parts: Parts, questions: Sequence[str]) -> Searches:
     return await _timed(search, questions)
 
 
-def with_drawn(embedders: Embedders, drawn: Drawn) -> Embedders:
+def with_drawn(embedders: Embedders, drawn: Drawn, questions: int) -> Embedders:
     """The bundled embedder with drawn questions: real ones are no neighbours of drawn chunks."""
-    return Embedders({BUNDLED: DrawnQuestions(embedders.get(BUNDLED), drawn)})
+    return Embedders({BUNDLED: DrawnQuestions(embedders.get(BUNDLED), drawn, questions)})
 
 
 async def search_vectors(parts: Parts, embedders: Embedders, questions: Sequence[str]) -> Searches:

@@ -92,7 +92,7 @@ async def measure(chunks: int, questions: int, drawn: Drawn | None) -> list[str]
         if drawn is not None:
             table.work("vectors stored", await fill_vectors(parts, drawn))
             table.searches("question embedded", await embed_questions(parts, asked))
-            embedders = with_drawn(parts.embedders, drawn)
+            embedders = with_drawn(parts.embedders, drawn, len(asked))
             table.searches("dense leg", await search_vectors(parts, embedders, asked))
             both = await search_both(parts, indexes, embedders, asked)
             table.searches("whole search", both)
