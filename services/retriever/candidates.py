@@ -8,7 +8,7 @@ from uuid import UUID
 from citewire.contracts.evidence import ExplainedHit
 from citewire.contracts.retrieval import RetrievalSettings
 from citewire.text.scripts import Script, script_of
-from retriever.index.fusion import Fused, fuse
+from retriever.index.fusion import Fused, adapted_dense_weight, fuse
 from retriever.passages import Hit, LocatedChunk, Names
 from retriever.similarity import Evidence, evidence_of_both, evidence_of_vectors, evidence_of_words
 
@@ -51,11 +51,15 @@ class FoundHits:
 def put_together(question: str, words: Sequence[Hit], dense: "Dense", settings: RetrievalSettings) -> FoundHits:
     """The legs of one query.
 
-    As long as some chunks have no vector, the vectors weigh less, so that having none does not count against a chunk.
+    The words of a question in another script tell nothing, not even by how they are spread. As long as some chunks
+    have no vector, the vectors weigh less, so that having none does not count against a chunk.
     """
     asked = script_of(question)
     crosses = asked is not None and dense.script is not None and asked != dense.script
-    weight = settings.cross_script_dense_weight if crosses else settings.dense_weight
+    if crosses:
+        weight = settings.cross_script_dense_weight
+    else:
+        weight = adapted_dense_weight(settings.dense_weight, words, dense.nearest)
     return FoundHits(words, dense.nearest, dense.coverage * weight, crosses)
 
 

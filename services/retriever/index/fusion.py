@@ -1,9 +1,14 @@
 """One ranking from two: lexical and dense scores, normalised and added with weights. Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from retriever.passages import Hit
+
+# How the lexical leg's part of the sum grows with how far its best hit stands out: as it is set where that is 0.63.
+# Chosen on seven sets in two languages; docs/adr/0020 has the figures.
+_PROMINENCE_FACTOR: Final = 2.0
+_PROMINENCE_POWER: Final = 1.5
 
 
 class Fused(NamedTuple):
@@ -15,6 +20,23 @@ class Fused(NamedTuple):
     lexical_score: float | None
     dense_rank: int | None
     dense_score: float | None
+
+
+def adapted_dense_weight(dense_weight: float, lexical: Sequence[Hit], dense: Sequence[Hit]) -> float:
+    """The dense leg's share in [0, 1] for one query: more than `dense_weight` where no chunk stands out by its words.
+
+    How far the best lexical score stands above the mean of as many chunks as the legs found tells how well the words
+    fit the query (query performance prediction: Shtok et al. 2012). 0 and 1 stay what they are.
+    """
+    lexical_weight = (1 - dense_weight) * _PROMINENCE_FACTOR * _prominence(lexical, len(dense)) ** _PROMINENCE_POWER
+    return dense_weight / (dense_weight + lexical_weight) if dense_weight else 0.0
+
+
+def _prominence(hits: Sequence[Hit], at_least: int) -> float:
+    """1 less the mean score as a share of the best one, over so many chunks at least: those not found have 0."""
+    if not hits:
+        return 0.0
+    return 1 - sum(hit.score for hit in hits) / max(len(hits), at_least) / max(hit.score for hit in hits)
 
 
 def fuse(lexical: Sequence[Hit], dense: Sequence[Hit], dense_weight: float, limit: int) -> list[Fused]:

@@ -5,23 +5,26 @@ import pytest
 from citewire.contracts.retrieval import RetrievalSettings
 from citewire.text.scripts import Script
 from retriever.candidates import Dense, put_together
+from retriever.index.fusion import adapted_dense_weight
 from retriever.passages import Hit
 
 SETTINGS = RetrievalSettings(dense_weight=0.4, cross_script_dense_weight=0.8)
 NEAREST = [Hit(1, 0.9), Hit(2, 0.8)]
+WORDS = [Hit(2, 9.0), Hit(1, 3.0)]
+USUAL = adapted_dense_weight(0.4, WORDS, NEAREST)
 
 
 def share(question: str, searched: Script | None, known: float = 1.0) -> float:
-    return put_together(question, [], Dense(NEAREST, known, searched), SETTINGS).share
+    return put_together(question, WORDS, Dense(NEAREST, known, searched), SETTINGS).share
 
 
 @pytest.mark.parametrize(
     ("question", "searched", "expected"),
     [
-        ("What is it?", Script.LATIN, 0.4),
+        ("What is it?", Script.LATIN, USUAL),
         ("这是什么？", Script.LATIN, 0.8),
-        ("42?", Script.LATIN, 0.4),
-        ("这是什么？", None, 0.4),
+        ("42?", Script.LATIN, USUAL),
+        ("这是什么？", None, USUAL),
     ],
 )
 def test_vectors_weigh_more_across_scripts(question: str, searched: Script | None, expected: float) -> None:
@@ -29,7 +32,7 @@ def test_vectors_weigh_more_across_scripts(question: str, searched: Script | Non
 
 
 def test_vectors_weigh_less_as_long_as_some_are_missing() -> None:
-    assert share("What is it?", Script.LATIN, known=0.5) == 0.2
+    assert share("What is it?", Script.LATIN, known=0.5) == USUAL / 2
 
 
 def test_without_vectors_the_best_by_words_has_the_highest_score() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retriever.index.fusion import Fused, fuse
+from retriever.index.fusion import Fused, adapted_dense_weight, fuse
 from retriever.passages import Hit
 
 
@@ -57,3 +57,35 @@ def test_negative_similarities_are_normalised_too() -> None:
 
 def test_two_empty_legs_give_nothing() -> None:
     assert fuse([], [], dense_weight=0.4, limit=100) == []
+
+
+def test_the_less_a_chunk_stands_out_by_its_words_the_more_the_vectors_weigh() -> None:
+    prominent = [Hit(1, 10.0), Hit(2, 1.0), Hit(3, 1.0)]
+    flat = [Hit(1, 10.0), Hit(2, 9.0), Hit(3, 9.0)]
+
+    weights = [adapted_dense_weight(0.4, words, []) for words in (prominent, flat)]
+
+    assert 0 < weights[0] < weights[1] < 1
+
+
+def test_words_of_usual_prominence_leave_the_weights_as_they_are_set() -> None:
+    words = [Hit(1, 100.0), *(Hit(number, 36.36) for number in range(2, 101))]
+
+    assert adapted_dense_weight(0.3, words, []) == pytest.approx(0.3, abs=0.001)
+
+
+def test_words_that_tell_all_chunks_alike_leave_it_to_the_vectors() -> None:
+    assert adapted_dense_weight(0.4, [Hit(1, 5.0), Hit(2, 5.0)], []) == 1.0
+    assert adapted_dense_weight(0.4, [], [Hit(1, 0.9)]) == 1.0
+
+
+def test_chunks_that_only_the_vectors_found_count_as_ones_without_the_words() -> None:
+    words, nearest = [Hit(1, 5.0), Hit(2, 4.0)], [Hit(number, 0.9) for number in range(50)]
+
+    assert adapted_dense_weight(0.4, words, nearest) < adapted_dense_weight(0.4, words, [])
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize("words", [[], [Hit(1, 5.0)], [Hit(1, 5.0), Hit(2, 5.0)]])
+def test_a_weight_of_nothing_or_all_stays_so(weight: float, words: list[Hit]) -> None:
+    assert adapted_dense_weight(weight, words, [Hit(1, 0.9)]) == weight
