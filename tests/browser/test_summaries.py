@@ -90,3 +90,52 @@ def test_a_document_without_summaries_says_why(page: Page) -> None:
     expect(page.locator(".shelf[open] .document")).to_contain_text(
         "No summaries: the model provider main answered 401 (unauthorised)"
     )
+
+
+def test_a_button_has_documents_of_before_summarised(page: Page) -> None:
+    told(page, {"documents": STATES | {"plain": 2, "failed": 1}, "usage": None})
+    open_handbook(page)
+    button = page.get_by_role("button", name="Have a model summarise 3 documents")
+    expect(button).to_be_visible()
+    was_disabled = []
+
+    def start(route: Route) -> None:
+        if route.request.method == "POST":
+            was_disabled.append(button.is_disabled())
+        route.fulfill(json={"documents": STATES | {"waiting": 3}, "usage": None})
+
+    page.route("**/v1/kbs/handbook/contexts", start)
+    page.locator(".shelf[open] summary").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".shelf[open] .summaries")).to_have_text("Summaries by a model: 3 waiting")
+    expect(page.locator(".shelf[open] .summarise")).to_be_hidden()
+    expect(page.locator(".shelf[open] summary")).to_be_focused()
+    assert was_disabled == [True]
+
+
+def test_the_page_says_that_no_model_may_be_asked_for_summaries(page: Page) -> None:
+    page.get_by_role("button", name="Knowledge bases").click()
+    page.locator(".shelf", has_text="handbook").first.locator("summary").click()
+    button = page.locator(".shelf[open] .summarise")
+
+    button.click()
+
+    expect(page.locator("#library-problem")).to_have_text(
+        "No model may be asked: no usable provider is set to summarise documents."
+    )
+    expect(button).to_be_enabled()
+    expect(button).to_be_focused()
+
+
+def test_who_may_not_manage_a_knowledge_base_gets_no_button_for_summaries(page: Page) -> None:
+    page.route("**/v1/me", lambda route: route.fulfill(json=route.fetch().json() | {"role": "user"}))
+    page.reload()
+    expect(page.locator("#kbs label").first).to_be_visible()
+    told(page, {"documents": STATES | {"plain": 1, "complete": 1}, "usage": None})
+
+    open_handbook(page)
+
+    expect(page.locator(".shelf[open] .summaries")).to_contain_text("1 without")
+    expect(page.locator(".shelf[open] .summarise")).to_have_count(0)

@@ -28,6 +28,7 @@ export class Api {
   kbs = async () => (await this.#json("GET", "/v1/kbs")).kbs;
   createKb = (kb) => this.#json("POST", "/v1/kbs", kb);
   contexts = (kbId) => this.#json("GET", `/v1/kbs/${kbId}/contexts`);
+  summarise = (kbId) => this.#json("POST", `/v1/kbs/${kbId}/contexts`);
   documents = (kbId, cursor) => this.#json("GET", `/v1/kbs/${kbId}/documents?limit=100${cursorQuery(cursor)}`);
   document = (kbId, docId) => this.#json("GET", `/v1/kbs/${kbId}/documents/${docId}`);
   removeDocument = (kbId, docId) => this.#json("DELETE", `/v1/kbs/${kbId}/documents/${docId}`);

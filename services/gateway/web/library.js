@@ -5,11 +5,12 @@ import { confirm } from "./dialogs.js";
 import { label, say } from "./i18n.js";
 import { allKbs } from "./kbs.js";
 import { notice, problemText } from "./problems.js";
-import { arePending, lackOf, summariesOf } from "./summaries.js";
+import { arePending, countUnsummarised, lackOf, summariesOf } from "./summaries.js";
 
 const POLL_MS = 1000;
 // A model takes seconds for each document.
 const SUMMARIES_MS = 3000;
+const CONFLICT = 409;
 const WORKING = new Set(["submitted", "parsing"]);
 const FILE_TYPES = ".txt,.log,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.xlsx,.csv,.tsv";
 
@@ -65,11 +66,27 @@ export class Library {
       el("summary", {}, el("bdi", {}, kb.title), count),
       kb.description && el("p", { class: "muted", dir: "auto" }, kb.description),
       el("p", { class: "muted summaries" }),
+      this.#manages(kb) && this.#summariser(kb, documents),
       this.#manages(kb) && this.#uploader(kb, documents),
       documents,
     );
     shelf.addEventListener("toggle", () => shelf.open && this.#fill(kb, documents));
     return shelf;
+  }
+
+  /** Shown by #follow, and the same one each time, so that it keeps the keyboard's focus. */
+  #summariser(kb, documents) {
+    const button = el("button", { type: "button", class: "button summarise", hidden: true });
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      this.#problem.replaceChildren();
+      const contexts = await this.#attempt(this.#api.summarise(kb.kb_id), { [CONFLICT]: "errorNoSummaryModel" });
+      button.disabled = false;
+      // A disabled button lets go of the focus, and a hidden one can't have it.
+      (contexts ? button.closest(".shelf").querySelector("summary") : button).focus({ preventScroll: true });
+      if (contexts) await this.#fill(kb, documents);
+    });
+    return button;
   }
 
   #uploader(kb, documents) {
@@ -115,9 +132,15 @@ export class Library {
       const contexts = await this.#attempt(this.#api.contexts(kb.kb_id));
       if (!contexts) return;
       shelf.querySelector(".summaries").replaceChildren(...summariesOf(contexts));
+      this.#offerSummaries(shelf, countUnsummarised(contexts));
       if (!arePending(contexts)) return;
       await new Promise((resolve) => setTimeout(resolve, SUMMARIES_MS));
     }
+  }
+
+  #offerSummaries(shelf, n) {
+    const button = shelf.querySelector(".summarise");
+    if (button) say(button, "summarise", { n }).hidden = n === 0;
   }
 
   async #allDocuments(kbId) {
@@ -162,13 +185,15 @@ export class Library {
     this.#draw();
   }
 
-  /** The result, or undefined with the problem told. */
-  async #attempt(promise) {
+  /** The result, or undefined with the problem told: by the text that `keys` has for its status, or in its own words. */
+  async #attempt(promise, keys = {}) {
     try {
       return await promise;
     } catch (error) {
       if (!error.problem) throw error;
-      this.#problem.replaceChildren(notice("error", ...problemText(error.problem)));
+      const key = keys[error.problem.status];
+      this.#problem.replaceChildren(notice("error", ...(key ? [key] : problemText(error.problem))));
+      this.#problem.scrollIntoView({ block: "nearest" });
       return undefined;
     }
   }

@@ -7,6 +7,9 @@ import { tokens } from "./makers.js";
 /** Whether a model is still to be asked about a document. */
 export const arePending = ({ documents }) => documents.waiting + documents.summarising > 0;
 
+/** How many documents a model can be asked to summarise: those that have no summaries, and none coming. */
+export const countUnsummarised = ({ documents }) => documents.plain + documents.failed;
+
 /** The parts of a line on a knowledge base: how many documents have summaries, and their cost; none where no model was asked. */
 export function summariesOf({ documents, usage }) {
   const { plain, ...asked } = documents;
