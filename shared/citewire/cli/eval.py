@@ -4,7 +4,6 @@ import contextlib
 import secrets
 import time
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -13,18 +12,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from citewire.cli.client import Client, ServiceProblem
-from citewire.cli.eval_report import Asked, Report, figure_table, figures, time_table, times
-from citewire.cli.eval_set import JudgedQuery, Upload, read_queries, read_uploads
+from citewire.cli.eval_questions import Question, chosen, question_of
+from citewire.cli.eval_report import Asked, Report, figure_table, json_of, report_on, time_table
+from citewire.cli.eval_set import Upload, read_queries, read_uploads
 from citewire.cli.options import Key, Url, connect
 from citewire.contracts.knowledge import (
     BUNDLED_EMBEDDER,
     NO_EMBEDDER,
+    Document,
     DocumentStatus,
     Embedding,
     KnowledgeBase,
     NewKnowledgeBase,
 )
-from citewire.contracts.requests import MAX_CONTEXT, DocumentList, SearchReply
+from citewire.contracts.requests import DocumentList, SearchReply
 
 T = TypeVar("T")
 
@@ -34,7 +35,12 @@ console = Console(highlight=False, markup=False)
 POLL_INTERVAL = 1.0
 # Seconds without a further vector after which what stops the embedder is taken for final.
 PATIENCE = 60.0
-LONGEST_QUERY = 4000
+
+
+def _weight(text: str) -> float:
+    if text.replace(".", "", 1).isdecimal() and 0 <= (weight := float(text)) <= 1:
+        return weight
+    raise typer.BadParameter(f"{text!r} is no number from 0 to 1")
 
 
 @app.callback()
@@ -61,6 +67,10 @@ def retrieval(  # noqa: PLR0913, PLR0917 - one argument per option
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many queries.")] = None,
     embedder: Annotated[str, typer.Option(help="A name that is set up, or none for words alone.")] = BUNDLED_EMBEDDER,
+    dense_weight: Annotated[
+        list[float] | None,
+        typer.Option(parser=_weight, metavar="W", help="The vectors' share of the score, 0 to 1; repeat to compare."),
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the knowledge base there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     url: Url = None,
@@ -71,15 +81,15 @@ def retrieval(  # noqa: PLR0913, PLR0917 - one argument per option
     The set's folder holds corpus.jsonl, queries.jsonl and qrels.tsv. A document's rank is that of its best chunk.
     """
     with connect(url, key) as client:
-        uploads, queries = read_uploads(folder), _chosen(read_queries(folder, queries_from), where)[:limit]
+        uploads, queries = read_uploads(folder), chosen(read_queries(folder, queries_from), where)[:limit]
+        questions = [question_of(query, filter_by, history=history) for query in queries]
         with _knowledge_base(client, folder.resolve().name, embedder, keep=keep) as kb_id:
-            report = _evaluate(
-                client, kb_id, uploads, [_question(query, filter_by, history=history) for query in queries]
-            )
+            reports = _evaluate(client, kb_id, uploads, questions, dense_weight or [None])
     if as_json:
-        typer.echo(report.model_dump_json(indent=2))
+        typer.echo(json_of(reports))
     else:
-        _print(folder.resolve().name, report)
+        for report in reports:
+            _print(folder.resolve().name, report)
 
 
 @contextlib.contextmanager
@@ -98,54 +108,38 @@ def _knowledge_base(client: Client, name: str, embedder: str, *, keep: bool) -> 
             client.call("DELETE", f"/v1/kbs/{kb_id}")
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A query and the body of the search for it."""
-
-    query: JudgedQuery
-    body: dict[str, Any]
-
-
-def _chosen(queries: Sequence[JudgedQuery], where: str | None) -> list[JudgedQuery]:
-    if where is None:
-        return list(queries)
-    key, value = _pair(where)
-    return [query for query in queries if str(query.metadata.get(key)) == value]
-
-
-def _question(query: JudgedQuery, filter_by: str | None, *, history: bool) -> _Question:
-    body: dict[str, Any] = {"query": query.text[:LONGEST_QUERY], "explain": True}
-    if history:
-        body["context"] = [text[:LONGEST_QUERY] for text in query.context[-MAX_CONTEXT:]]
-    if filter_by is not None:
-        field, key = _pair(filter_by)
-        body["filter"] = {"field": field, "operator": "equals", "value": query.metadata.get(key)}
-    return _Question(query, body)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    left, equals, right = text.partition("=")
-    if not (left and equals and right):
-        raise typer.BadParameter(f"{text!r} is not of the form NAME=VALUE")
-    return left, right
-
-
-def _evaluate(client: Client, kb_id: str, uploads: Sequence[Upload], queries: Sequence[_Question]) -> Report:
+def _evaluate(
+    client: Client,
+    kb_id: str,
+    uploads: Sequence[Upload],
+    questions: Sequence[Question],
+    weights: Sequence[float | None],
+) -> list[Report]:
+    """A report for each weight of the vectors (None: the knowledge base's own); filled once for all."""
     with _progress() as progress:
-        for upload in _counted(progress, "upload", uploads):
-            file = {"file": (upload.file_name, upload.data)}
-            client.call("POST", f"/v1/kbs/{kb_id}/documents", files=file)
-        _wait_until_searchable(client, kb_id, len(uploads), progress)
-        documents = list(client.documents(kb_id))
-        asked = [_ask(client, kb_id, query) for query in _counted(progress, "search", queries)]
-    return Report(
-        documents=len(documents),
-        failed=sum(document.status is DocumentStatus.FAILED for document in documents),
-        chunks=sum(document.chunks for document in documents),
-        queries=len(queries),
-        figures=figures(asked, {upload.file_name: upload.document for upload in uploads}),
-        times=times(asked),
-    )
+        documents = _fill(client, kb_id, uploads, progress)
+        names = {upload.file_name: upload.document for upload in uploads}
+        reports = []
+        for weight in weights:
+            dense_weight = _weigh(client, kb_id, weight)
+            asked = [_ask(client, kb_id, question) for question in _counted(progress, "search", questions)]
+            reports.append(report_on(asked, documents, names, dense_weight))
+    return reports
+
+
+def _fill(client: Client, kb_id: str, uploads: Sequence[Upload], progress: Progress) -> list[Document]:
+    for upload in _counted(progress, "upload", uploads):
+        file = {"file": (upload.file_name, upload.data)}
+        client.call("POST", f"/v1/kbs/{kb_id}/documents", files=file)
+    _wait_until_searchable(client, kb_id, len(uploads), progress)
+    return list(client.documents(kb_id))
+
+
+def _weigh(client: Client, kb_id: str, weight: float | None) -> float:
+    """The weight that holds from now on: this one, or the knowledge base's own."""
+    change: dict[str, Any] = {} if weight is None else {"json": {"retrieval": {"dense_weight": weight}}}
+    kb = client.read(KnowledgeBase, "PATCH" if change else "GET", f"/v1/kbs/{kb_id}", **change)
+    return kb.retrieval.dense_weight
 
 
 def _wait_until_searchable(client: Client, kb_id: str, documents: int, progress: Progress) -> None:
@@ -174,7 +168,7 @@ def _has_documents(client: Client, kb_id: str, status: DocumentStatus) -> bool:
     return bool(client.read(DocumentList, "GET", f"/v1/kbs/{kb_id}/documents", params=params).documents)
 
 
-def _ask(client: Client, kb_id: str, question: _Question) -> Asked:
+def _ask(client: Client, kb_id: str, question: Question) -> Asked:
     started = time.perf_counter()
     response = client.call("POST", f"/v1/kbs/{kb_id}/search", json=question.body)
     elapsed_ms = (time.perf_counter() - started) * 1000
@@ -192,6 +186,7 @@ def _counted(progress: Progress, name: str, items: Sequence[T]) -> Iterable[T]:
 
 def _print(name: str, report: Report) -> None:
     console.print(f"{name}: {report.queries} queries, {report.documents} documents, {report.chunks} chunks")
+    console.print(f"dense weight {report.dense_weight}")
     console.print(figure_table(report))
     console.print(time_table(report))
     if report.failed:

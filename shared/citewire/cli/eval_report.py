@@ -1,5 +1,6 @@
 """What an evaluation found, as numbers and as tables."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from rich.table import Table
 from citewire.cli.eval_metrics import documents_of, ndcg, percentile, recall
 from citewire.cli.eval_set import JudgedQuery
 from citewire.contracts.evidence import ExplainedHit
+from citewire.contracts.knowledge import Document, DocumentStatus
 from citewire.contracts.requests import SearchReply
 
 
@@ -28,12 +30,16 @@ class Times(BaseModel):
 
 
 class Report(BaseModel):
-    """An evaluation: `failed` documents could not be read; `times` has each leg and the whole request, `search`."""
+    """An evaluation: `failed` documents could not be read; `times` has each leg and the whole request, `search`.
+
+    `dense_weight` is the vectors' share of the fused score in [0, 1].
+    """
 
     documents: int
     failed: int
     chunks: int
     queries: int
+    dense_weight: float
     figures: dict[str, Figures]
     times: dict[str, Times]
 
@@ -45,6 +51,27 @@ class Asked:
     query: JudgedQuery
     reply: SearchReply
     elapsed_ms: float
+
+
+def report_on(
+    asked: Sequence[Asked], documents: Sequence[Document], names: Mapping[str, str], dense_weight: float
+) -> Report:
+    """What the answers to all queries are worth; `names` gives a document's id in the set by its file name."""
+    return Report(
+        documents=len(documents),
+        failed=sum(document.status is DocumentStatus.FAILED for document in documents),
+        chunks=sum(document.chunks for document in documents),
+        queries=len(asked),
+        dense_weight=dense_weight,
+        figures=figures(asked, names),
+        times=times(asked),
+    )
+
+
+def json_of(reports: Sequence[Report]) -> str:
+    """One report as an object, several as a list of such."""
+    shown = [report.model_dump(mode="json") for report in reports]
+    return json.dumps(shown if len(shown) > 1 else shown[0], indent=2)
 
 
 def figures(asked: Sequence[Asked], documents: Mapping[str, str]) -> dict[str, Figures]:

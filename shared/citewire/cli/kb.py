@@ -1,6 +1,7 @@
 """`citewire kb`: knowledge bases and their documents."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,22 +18,9 @@ from rich.progress import (
 )
 
 from citewire.cli.client import Client, ServiceProblem
-from citewire.cli.kb_settings import (
-    Description,
-    Embedder,
-    Everyone,
-    Fields,
-    Given,
-    Groups,
-    Language,
-    Mode,
-    Owner,
-    Reranker,
-    Title,
-    Users,
-    metadata_of,
-)
+from citewire.cli.kb_settings import Given, metadata_of
 from citewire.cli.kb_tables import contexts_text, document_table, kb_table, settings_table
+from citewire.cli.option_group import takes
 from citewire.cli.options import Key, Url, connect
 from citewire.contracts.knowledge import Access, Contexts, Document, DocumentStatus, Embedding, KnowledgeBase
 from citewire.contracts.retrieval import RetrievalSettings
@@ -53,48 +41,24 @@ def list_kbs(
 
 
 @app.command()
-def create(  # noqa: PLR0913, PLR0917 - one argument per option
+@takes(Given)
+def create(
     kb_id: Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")],
-    title: Title = None,
-    description: Description = None,
-    language: Language = None,
-    owner: Owner = None,
-    everyone: Everyone = None,
-    user: Users = None,
-    group: Groups = None,
-    schema: Fields = None,
-    mode: Mode = None,
-    embedder: Embedder = None,
-    reranker: Reranker = None,
+    given: Given,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Create a knowledge base."""
-    given = Given(title or kb_id, description, language, owner, everyone, user, group, schema, mode, embedder, reranker)
+    given = replace(given, title=given.title or kb_id)
     with connect(url, key) as client:
         client.call("POST", "/v1/kbs", json={"kb_id": kb_id, **given.body(Access(), RetrievalSettings())})
     console.print(f"created {kb_id}")
 
 
 @app.command()
-def update(  # noqa: PLR0913, PLR0917 - one argument per option
-    kb_id: str,
-    title: Title = None,
-    description: Description = None,
-    language: Language = None,
-    owner: Owner = None,
-    everyone: Everyone = None,
-    user: Users = None,
-    group: Groups = None,
-    schema: Fields = None,
-    mode: Mode = None,
-    embedder: Embedder = None,
-    reranker: Reranker = None,
-    url: Url = None,
-    key: Key = None,
-) -> None:
+@takes(Given)
+def update(kb_id: str, given: Given, url: Url = None, key: Key = None) -> None:
     """Change settings of a knowledge base: those that are given."""
-    given = Given(title, description, language, owner, everyone, user, group, schema, mode, embedder, reranker)
     with connect(url, key) as client:
         kb = client.read(KnowledgeBase, "GET", f"/v1/kbs/{kb_id}")
         client.call("PATCH", f"/v1/kbs/{kb_id}", json=given.body(kb.access, kb.retrieval))

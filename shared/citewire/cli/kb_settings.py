@@ -1,6 +1,6 @@
 """From command-line options to a knowledge base's settings and a document's metadata."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,44 +10,34 @@ from citewire.contracts.filters import FieldType
 from citewire.contracts.knowledge import Access
 from citewire.contracts.retrieval import RetrievalMode, RetrievalSettings
 
-Title = Annotated[str | None, typer.Option(help="Default of a new one: its id.")]
-Description = Annotated[str | None, typer.Option()]
-Language = Annotated[str | None, typer.Option(help="For example en or zh.")]
-Owner = Annotated[str | None, typer.Option(help="A user who manages it beside the administrators.")]
-Everyone = Annotated[
-    bool | None,
-    typer.Option("--everyone/--private", help="Who may read it: everyone, or its owner and those named below."),
-]
-Users = Annotated[
-    list[str] | None, typer.Option("--user", help="Who may read it; repeatable. Makes it private by itself.")
-]
-Groups = Annotated[list[str] | None, typer.Option("--group", help="The same for a group of users; repeatable.")]
-Fields = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--schema", metavar="FIELD=TYPE", help=f"A metadata field: {', '.join(FieldType)}; repeatable, all of them."
-    ),
-]
-Mode = Annotated[RetrievalMode | None, typer.Option(help="What a search gives.")]
-Embedder = Annotated[str | None, typer.Option(help="A name that is set up; e5 and none always are.")]
-Reranker = Annotated[str | None, typer.Option(help="A name that is set up; empty for none.")]
-
 
 @dataclass(frozen=True)
 class Given:
     """What was given of the settings; None is left as it is."""
 
-    title: str | None
-    description: str | None
-    language: str | None
-    owner: str | None
-    everyone: bool | None
-    users: Sequence[str] | None
-    groups: Sequence[str] | None
-    fields: Sequence[str] | None
-    mode: RetrievalMode | None
-    embedder: str | None
-    reranker: str | None
+    title: Annotated[str | None, typer.Option(help="Default of a new one: its id.")] = None
+    description: Annotated[str | None, typer.Option()] = None
+    language: Annotated[str | None, typer.Option(help="For example en or zh.")] = None
+    owner: Annotated[str | None, typer.Option(help="A user who manages it beside the administrators.")] = None
+    everyone: Annotated[
+        bool | None,
+        typer.Option("--everyone/--private", help="Who may read it: everyone, or its owner and those named below."),
+    ] = None
+    users: Annotated[
+        list[str] | None, typer.Option("--user", help="Who may read it; repeatable. Makes it private by itself.")
+    ] = None
+    groups: Annotated[list[str] | None, typer.Option("--group", help="The same for a group of users; repeatable.")] = (
+        None
+    )
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--schema", metavar="FIELD=TYPE", help=f"A metadata field: {', '.join(FieldType)}; repeatable, all of them."
+        ),
+    ] = None
+    mode: Annotated[RetrievalMode | None, typer.Option(help="What a search gives.")] = None
+    embedder: Annotated[str | None, typer.Option(help="A name that is set up; e5 and none always are.")] = None
+    reranker: Annotated[str | None, typer.Option(help="A name that is set up; empty for none.")] = None
 
     def body(self, access: Access, retrieval: RetrievalSettings) -> dict[str, Any]:
         """The changes as the gateway takes them; settings that are sent as a whole start from those given here."""

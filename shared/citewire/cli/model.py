@@ -6,34 +6,9 @@ import typer
 from rich.console import Console
 
 from citewire.cli.client import Client, ServiceProblem
-from citewire.cli.model_settings import (
-    Address,
-    AutoQueryModel,
-    ConnectTimeout,
-    ContextTokens,
-    Enabled,
-    FallbackModel,
-    FirstTokenTimeout,
-    Form,
-    Given,
-    IdleTimeout,
-    KeyFile,
-    KeyFromInput,
-    MaxOutputTokens,
-    MaxRetries,
-    Model,
-    ProfileOption,
-    ProtocolOption,
-    RemoveKey,
-    SendsTemperature,
-    Temperature,
-    TotalTimeout,
-    UseForAsk,
-    UseForContextual,
-    UseForRewrite,
-    given_key,
-)
+from citewire.cli.model_settings import Given, KeyFile, KeyFromInput, RemoveKey, given_key
 from citewire.cli.model_tables import provider_table, settings_table, state_of
+from citewire.cli.option_group import takes
 from citewire.cli.options import Key, Url, connect
 from citewire.contracts.providers import ModelSettings, ProviderCheck, ProviderView
 
@@ -55,28 +30,10 @@ def list_providers(url: Url = None, key: Key = None) -> None:
 
 
 @app.command("set")
+@takes(Given)
 def set_provider(  # noqa: PLR0913, PLR0917 - one argument per option
     name: Name,
-    address: Address = None,
-    model: Model = None,
-    auto_query_model: AutoQueryModel = None,
-    fallback_model: FallbackModel = None,
-    protocol: ProtocolOption = None,
-    profile: ProfileOption = None,
-    form: Form = None,
-    temperature: Temperature = None,
-    sends_temperature: SendsTemperature = None,
-    context_tokens: ContextTokens = None,
-    max_output_tokens: MaxOutputTokens = None,
-    connect_timeout: ConnectTimeout = None,
-    first_token_timeout: FirstTokenTimeout = None,
-    idle_timeout: IdleTimeout = None,
-    total_timeout: TotalTimeout = None,
-    max_retries: MaxRetries = None,
-    use_for_ask: UseForAsk = None,
-    use_for_rewrite: UseForRewrite = None,
-    use_for_contextual: UseForContextual = None,
-    enabled: Enabled = None,
+    given: Given,
     key_file: KeyFile = None,
     key_stdin: KeyFromInput = False,
     remove_key: RemoveKey = False,
@@ -87,28 +44,6 @@ def set_provider(  # noqa: PLR0913, PLR0917 - one argument per option
 
     Its key comes from a file, from standard input or from CITEWIRE_MODEL_KEY; --key is the service's own.
     """
-    given = Given(
-        address,
-        model,
-        auto_query_model,
-        fallback_model,
-        protocol,
-        profile,
-        form,
-        temperature,
-        sends_temperature,
-        context_tokens,
-        max_output_tokens,
-        connect_timeout,
-        first_token_timeout,
-        idle_timeout,
-        total_timeout,
-        max_retries,
-        use_for_ask,
-        use_for_rewrite,
-        use_for_contextual,
-        enabled,
-    )
     body = given.body() | given_key(key_file, from_input=key_stdin, is_removed=remove_key)
     with connect(url, key) as client:
         saved = _save(client, name, body)

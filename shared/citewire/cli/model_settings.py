@@ -14,30 +14,6 @@ from citewire.contracts.providers import AnswerForm, Profile, Protocol
 
 ASK_THE_SESSION = "none"
 
-Address = Annotated[
-    str | None, typer.Option(help="Root of the interface, as https://host/v1. Another host drops the key.")
-]
-Model = Annotated[str | None, typer.Option(help="Writes answers.")]
-AutoQueryModel = Annotated[str | None, typer.Option(help="Plans searches; empty for --model.")]
-FallbackModel = Annotated[str | None, typer.Option(help="Plans where that fails; empty for --model.")]
-ProtocolOption = Annotated[Protocol | None, typer.Option("--protocol", help="Which interface the server has.")]
-ProfileOption = Annotated[Profile | None, typer.Option("--profile", help="Whose server it is.")]
-Form = Annotated[AnswerForm | None, typer.Option(help="Text and then quotes, or one JSON object.")]
-Temperature = Annotated[
-    str | None, typer.Option(metavar="NUMBER|none", help="0 to 2, or none to leave it to the session.")
-]
-SendsTemperature = Annotated[bool | None, typer.Option(help="Off for models that take no temperature.")]
-ContextTokens = Annotated[int | None, typer.Option(help="What prompt and answer may have together.")]
-MaxOutputTokens = Annotated[int | None, typer.Option(help="What an answer may have.")]
-ConnectTimeout = Annotated[float | None, typer.Option(help="Seconds until there is a connection.")]
-FirstTokenTimeout = Annotated[float | None, typer.Option(help="Seconds until the first token.")]
-IdleTimeout = Annotated[float | None, typer.Option(help="Seconds between two tokens.")]
-TotalTimeout = Annotated[float | None, typer.Option(help="Seconds for the whole call.")]
-MaxRetries = Annotated[int | None, typer.Option(help="Further tries before the first token.")]
-UseForAsk = Annotated[bool | None, typer.Option(help="Answers: questions, history and evidence are sent.")]
-UseForRewrite = Annotated[bool | None, typer.Option(help="Plans: questions, history, titles of knowledge bases.")]
-UseForContextual = Annotated[bool | None, typer.Option(help="Ingest: beginnings of documents and sections.")]
-Enabled = Annotated[bool | None, typer.Option("--enable/--disable", help="Nothing is sent to a disabled one.")]
 KeyFile = Annotated[
     Path | None,
     typer.Option(exists=True, dir_okay=False, help="File with the provider's key [env: CITEWIRE_MODEL_KEY]."),
@@ -58,26 +34,36 @@ class KeySettings(BaseSettings):
 class Given:
     """What was given of the settings, under the names that the gateway has for them; None is left as it is."""
 
-    address: str | None
-    model: str | None
-    auto_query_model: str | None
-    fallback_model: str | None
-    protocol: Protocol | None
-    profile: Profile | None
-    form: AnswerForm | None
-    temperature: str | None
-    sends_temperature: bool | None
-    context_tokens: int | None
-    max_output_tokens: int | None
-    connect_timeout: float | None
-    first_token_timeout: float | None
-    idle_timeout: float | None
-    total_timeout: float | None
-    max_retries: int | None
-    use_for_ask: bool | None
-    use_for_rewrite: bool | None
-    use_for_contextual: bool | None
-    enabled: bool | None
+    address: Annotated[
+        str | None, typer.Option(help="Root of the interface, as https://host/v1. Another host drops the key.")
+    ] = None
+    model: Annotated[str | None, typer.Option(help="Writes answers.")] = None
+    auto_query_model: Annotated[str | None, typer.Option(help="Plans searches; empty for --model.")] = None
+    fallback_model: Annotated[str | None, typer.Option(help="Plans where that fails; empty for --model.")] = None
+    protocol: Annotated[Protocol | None, typer.Option("--protocol", help="Which interface the server has.")] = None
+    profile: Annotated[Profile | None, typer.Option("--profile", help="Whose server it is.")] = None
+    form: Annotated[AnswerForm | None, typer.Option(help="Text and then quotes, or one JSON object.")] = None
+    temperature: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="0 to 2, or none to leave it to the session.")
+    ] = None
+    sends_temperature: Annotated[bool | None, typer.Option(help="Off for models that take no temperature.")] = None
+    context_tokens: Annotated[int | None, typer.Option(help="What prompt and answer may have together.")] = None
+    max_output_tokens: Annotated[int | None, typer.Option(help="What an answer may have.")] = None
+    connect_timeout: Annotated[float | None, typer.Option(help="Seconds until there is a connection.")] = None
+    first_token_timeout: Annotated[float | None, typer.Option(help="Seconds until the first token.")] = None
+    idle_timeout: Annotated[float | None, typer.Option(help="Seconds between two tokens.")] = None
+    total_timeout: Annotated[float | None, typer.Option(help="Seconds for the whole call.")] = None
+    max_retries: Annotated[int | None, typer.Option(help="Further tries before the first token.")] = None
+    use_for_ask: Annotated[bool | None, typer.Option(help="Answers: questions, history and evidence are sent.")] = None
+    use_for_rewrite: Annotated[
+        bool | None, typer.Option(help="Plans: questions, history, titles of knowledge bases.")
+    ] = None
+    use_for_contextual: Annotated[bool | None, typer.Option(help="Ingest: beginnings of documents and sections.")] = (
+        None
+    )
+    enabled: Annotated[bool | None, typer.Option("--enable/--disable", help="Nothing is sent to a disabled one.")] = (
+        None
+    )
 
     def body(self) -> dict[str, Any]:
         """The changes as the gateway takes them, but for the key."""

@@ -15,6 +15,7 @@ from citewire.cli.eval import app
 from citewire.contracts.evidence import ExplainedHit
 from citewire.contracts.knowledge import Document, DocumentStatus, Embedding, KnowledgeBase
 from citewire.contracts.requests import DocumentList, SearchReply
+from citewire.contracts.retrieval import RetrievalSettings
 from loopback import QuietHandler, serving
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,9 +52,12 @@ class Service:
         self.asked: list[tuple[str, str, str]] = []
         self.search_status = 200
         self.reason: str | None = None
+        self.dense_weight = 0.4
 
     def answer(self, method: str, path: str) -> tuple[int, str]:
         route, _, parameters = path.partition("?")
+        if method == "PATCH":
+            self.dense_weight = json.loads(self.asked[-1][2])["retrieval"]["dense_weight"]
         if route.endswith("/search"):
             return self.search_status, SearchReply(segments=(), legs=(), explained=(HIT,)).model_dump_json()
         if route.endswith("/embedding"):
@@ -62,7 +66,10 @@ class Service:
             wanted = DocumentStatus.INDEXED if self.reason else DocumentStatus.EMBEDDED
             shown = (DOCUMENT,) if "status" not in parameters or f"status={wanted.value}&" in parameters else ()
             return 200, DocumentList(documents=shown).model_dump_json()
-        kb = KnowledgeBase(kb_id="kb", title="x", embedder=self.created()["embedder"], created_at=NOW)
+        retrieval = RetrievalSettings(dense_weight=self.dense_weight)
+        kb = KnowledgeBase(
+            kb_id="kb", title="x", embedder=self.created()["embedder"], retrieval=retrieval, created_at=NOW
+        )
         return 200, kb.model_dump_json()
 
     def bodies(self, method: str, ending: str) -> list[str]:
@@ -84,15 +91,6 @@ def service() -> Generator[Service]:
     service = Service()
 
     class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            self.reply()
-
-        def do_POST(self) -> None:
-            self.reply()
-
-        def do_DELETE(self) -> None:
-            self.reply()
-
         def reply(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             service.asked.append((self.command, self.path, body))
@@ -101,6 +99,8 @@ def service() -> Generator[Service]:
             self.send_header("Content-Length", str(len(answer.encode())))
             self.end_headers()
             self.wfile.write(answer.encode())
+
+        do_GET = do_POST = do_PATCH = do_DELETE = reply  # noqa: N815 - as http.server calls them
 
     with serving(Handler) as service.url:
         yield service
@@ -126,6 +126,44 @@ def test_the_figures_are_printed_as_tables(service: Service, folder: Path) -> No
 
     assert "2 queries, 1 documents, 3 chunks" in output
     assert "p95 ms" in output
+
+
+def test_without_a_weight_the_settings_stay_and_are_reported(service: Service, folder: Path) -> None:
+    report = json.loads(service.run(folder, "--json").stdout)
+
+    assert report["dense_weight"] == 0.4
+    assert service.bodies("PATCH", "") == []
+
+
+def test_a_weight_is_set_before_anything_is_searched(service: Service, folder: Path) -> None:
+    report = json.loads(service.run(folder, "--dense-weight", "0.7", "--json").stdout)
+
+    assert report["dense_weight"] == 0.7
+    methods = [method for method, path, _ in service.asked if method == "PATCH" or path.endswith("/search")]
+    assert methods == ["PATCH", "POST", "POST"]
+
+
+def test_several_weights_are_measured_on_one_filling(service: Service, folder: Path) -> None:
+    reports = json.loads(service.run(folder, "--dense-weight", "0", "--dense-weight", "1", "--json").stdout)
+
+    assert [report["dense_weight"] for report in reports] == [0, 1]
+    assert len(service.bodies("POST", "/documents")) == 1
+    assert len(service.bodies("POST", "/search")) == 4
+
+
+def test_several_weights_give_a_table_each(service: Service, folder: Path) -> None:
+    output = service.run(folder, "--dense-weight", "0.25", "--dense-weight", "0.5").stdout
+
+    assert output.index("dense weight 0.25") < output.index("dense weight 0.5")
+    assert output.count("nDCG@10") == 2
+
+
+@pytest.mark.parametrize("weight", ["1.1", "-0.1", "nan", "inf", "half", ""])
+def test_what_is_no_weight_creates_nothing(service: Service, folder: Path, weight: str) -> None:
+    result = service.run(folder, "--dense-weight", weight)
+
+    assert result.exit_code == 2
+    assert service.asked == []
 
 
 def test_the_knowledge_base_is_private_and_removed_afterwards(service: Service, folder: Path) -> None:

@@ -10,12 +10,11 @@ from citewire.contracts.filters import FieldType
 from citewire.contracts.knowledge import Access
 from citewire.contracts.retrieval import RetrievalMode, RetrievalSettings
 
-NOTHING: dict[str, Any] = dict.fromkeys(Given.__dataclass_fields__)
 SCHEMA = {"year": FieldType.NUMBER, "public": FieldType.BOOLEAN, "day": FieldType.DATE}
 
 
 def body(access: Access | None = None, **given: Any) -> dict[str, Any]:
-    return Given(**(NOTHING | given)).body(access or Access(), RetrievalSettings(dense_weight=0.6))
+    return Given(**given).body(access or Access(), RetrievalSettings(dense_weight=0.6))
 
 
 def test_what_is_not_given_is_not_sent() -> None:

@@ -16,7 +16,6 @@ from citewire.cli.model_settings import Given
 from loopback import QuietHandler, serving
 
 KEY = "sk-very-secret-0123456789"
-NOTHING: dict[str, Any] = dict.fromkeys(Given.__dataclass_fields__)
 VIEW: dict[str, Any] = {
     "name": "main",
     "address": "http://models.example/v1",
@@ -76,7 +75,7 @@ def service() -> Generator[Service]:
 
 
 def body(**given: Any) -> dict[str, Any]:
-    return Given(**(NOTHING | given)).body()
+    return Given(**given).body()
 
 
 def test_what_is_not_given_is_not_sent() -> None:
