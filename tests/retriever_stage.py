@@ -160,29 +160,6 @@ def set_scripted_embedders(monkeypatch: pytest.MonkeyPatch, url: str, *names: st
     monkeypatch.setenv("CITEWIRE_RETRIEVER_FOLLOW_INTERVAL", "0.2")
 
 
-def pdf(*pages: str) -> bytes:
-    """A PDF with one line of Latin text per page."""
-    kids = " ".join(f"{3 + 2 * index} 0 R" for index in range(len(pages)))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
-    for index, text in enumerate(pages):
-        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
-        font = "<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
-        box, contents = "/MediaBox [0 0 612 792]", f"/Contents {4 + 2 * index} 0 R"
-        objects += [
-            f"<< /Type /Page /Parent 2 0 R {box} /Resources << /Font {font} >> {contents} >>",
-            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        ]
-    body = b"%PDF-1.4\n"
-    offsets = []
-    for number, content in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += f"{number} 0 obj\n{content}\nendobj\n".encode()
-    rows = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    size = len(objects) + 1
-    trailer = f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
-    return body + f"xref\n0 {size}\n0000000000 65535 f \n{rows}{trailer}".encode()
-
-
 @contextlib.asynccontextmanager
 async def running_retriever() -> AsyncGenerator[Stage]:
     """The service as a process would run it, its settings taken from the environment."""

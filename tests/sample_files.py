@@ -61,11 +61,14 @@ def slides_file(
     return saved(presentation)
 
 
-def pdf_file(*pages: str, entries: str = "", trailer: str = "", more: Sequence[str] = ()) -> bytes:
-    """A PDF of pages given by their content streams, in which /F is Courier; `more` are further objects."""
+def pdf_file(*pages: str, catalog: str = "", entries: str = "", trailer: str = "", more: Sequence[str] = ()) -> bytes:
+    """A PDF of pages given by their content streams, in which /F is Courier.
+
+    Page n is object 2n + 2, `more` are the objects behind the pages, `entries` are those of each page.
+    """
     kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(pages)))
     objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Catalog /Pages 2 0 R {catalog} >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>",
     ]

@@ -21,16 +21,15 @@ from citewire.contracts.events import QuestionAsked, now
 from citewire.contracts.knowledge import KnowledgeBase
 from citewire.contracts.providers import Purpose
 from citewire.contracts.requests import GetSessionContext, SessionContext
-from citewire.contracts.sessions import LONGEST_ANSWER, SessionParams, Turn
+from citewire.contracts.sessions import LONGEST_ANSWER, Turn
 from citewire.runtime.admission import Admission
 from citewire.runtime.bus import Bus, seconds_left
 from citewire.runtime.delivery import delivery_count
 from citewire.runtime.errors import Refusal, TransientError, invalid
 from citewire.runtime.providers import Providers
+from citewire.runtime.question_length import check_length
 from citewire.runtime.registry import Registry
-from citewire.text.budget import question_fits, question_room
 from citewire.text.normalise import clean
-from citewire.text.tokens import are_within
 
 log = structlog.get_logger()
 
@@ -145,7 +144,7 @@ class Planner:
         _check(event)
         context = await self._session_context(event)
         scope = resolve_scope(event, self.kbs.entries, context)
-        self._check_length(event.question, scope.params)
+        check_length(event.question, scope.params, self.providers.entry(Purpose.ASK))
         turns = usable_turns(context.turns if context else (), scope)
         return _Asked(scope, select_history(turns, scope.params.max_chat_history_tokens))
 
@@ -164,15 +163,6 @@ class Planner:
         return await self.bus.ask(
             GetSessionContext(session_id=event.session_id, user_id=event.user.user_id, turns=MAX_TURNS)
         )
-
-    def _check_length(self, question: str, params: SessionParams) -> None:
-        limit = params.max_chat_history_tokens
-        if not are_within([question], limit):
-            raise invalid("question", f"is longer than the {limit} tokens of max_chat_history_tokens")
-        if (provider := self.providers.entry(Purpose.ASK)) is not None:
-            room = provider.context_tokens, provider.max_output_tokens, params.system_message
-            if not question_fits(question, *room):
-                raise invalid("question", f"is longer than the {question_room(*room)} tokens that its model has for it")
 
 
 def _check(event: QuestionAsked) -> None:

@@ -99,12 +99,11 @@ def plan_of_nothing(event: QuestionAsked) -> RetrievalPlanned:
 
 def _session_of(event: QuestionAsked) -> SessionRef:
     """The session of a question whose own, if it has one, was not looked at."""
-    params = event.params or SessionParams()
     return SessionRef(
         session_id=event.session_id or new_session_id(event.question_id),
         is_new=event.session_id is None,
         title=session_title(event.question),
-        params=SessionParams(kb_ids=params.kb_ids if event.kb_ids is None else event.kb_ids),
+        params=SessionParams(kb_ids=event.scope),
     )
 
 

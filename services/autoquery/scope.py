@@ -47,7 +47,7 @@ def usable_turns(turns: Sequence[Turn], scope: Scope) -> tuple[Turn, ...]:
 
 def _new_session(event: QuestionAsked, register: Mapping[str, KnowledgeBase]) -> Scope:
     params = event.params or SessionParams()
-    kb_ids = _distinct(params.kb_ids if event.kb_ids is None else event.kb_ids)
+    kb_ids = _distinct(event.scope)
     readable = _readable(kb_ids, register, event.user)
     for kb_id in kb_ids:
         if kb_id not in readable:

@@ -20,10 +20,9 @@ from citewire.runtime.answer_log import AnswerLog, AnswerState
 from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal, TransientError, conflict, invalid
 from citewire.runtime.providers import Providers
+from citewire.runtime.question_length import check_length
 from citewire.runtime.registry import Registry
-from citewire.text.budget import question_fits, question_room
 from citewire.text.normalise import clean
-from citewire.text.tokens import are_within
 from gateway.permits import check_question_filters, check_scope
 from gateway.pressure import Pressure
 
@@ -161,17 +160,8 @@ class Accepting:
             _check_scope(ask, session)
             params, kb_ids = ask.params or session.params, session.kb_ids
             self._check_filters(params, session, user)
-        self._check_length(ask.question, params)
+        check_length(ask.question, params, self.providers.entry(Purpose.ASK))
         return params, kb_ids
-
-    def _check_length(self, question: str, params: SessionParams) -> None:
-        limit = params.max_chat_history_tokens
-        if not are_within([question], limit):
-            raise invalid("question", f"is longer than the {limit} tokens of max_chat_history_tokens")
-        if (provider := self.providers.entry(Purpose.ASK)) is not None:
-            room = provider.context_tokens, provider.max_output_tokens, params.system_message
-            if not question_fits(question, *room):
-                raise invalid("question", f"is longer than the {question_room(*room)} tokens that its model has for it")
 
     def _check_filters(self, params: SessionParams, session: Session, user: User) -> None:
         # A knowledge base that is gone, or may no longer be read, is left out and named in the answer.

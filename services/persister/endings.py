@@ -5,7 +5,6 @@ Pure: from what is known of an answer to its outcome, and from an outcome to the
 
 import json
 import math
-from collections.abc import Collection
 from datetime import timedelta
 
 import orjson
@@ -38,7 +37,7 @@ def overdue(question: QuestionAsked) -> InteractionFinished:
             session_id=session_id,
             is_new=question.session_id is None,
             title=session_title(question.question),
-            params=SessionParams(kb_ids=tuple(dict.fromkeys(scope_of(question)))),
+            params=SessionParams(kb_ids=tuple(dict.fromkeys(question.scope))),
         ),
         interaction=Interaction(
             question_id=question.question_id,
@@ -49,13 +48,6 @@ def overdue(question: QuestionAsked) -> InteractionFinished:
             elapsed_ms={"total": (now() - question.occurred_at) / timedelta(milliseconds=1)},
         ),
     )
-
-
-def scope_of(question: QuestionAsked) -> Collection[str]:
-    """The knowledge bases that a question names: on its own, or in its parameters."""
-    if question.kb_ids is not None:
-        return question.kb_ids
-    return question.params.kb_ids if question.params else ()
 
 
 def salvaged(

@@ -23,7 +23,6 @@ from citewire.runtime.database import Database
 from citewire.runtime.errors import not_found
 from citewire.text.normalise import clean
 from persister.encoding import list_to_json, to_json
-from persister.endings import scope_of
 
 if TYPE_CHECKING:
     Record = asyncpg.Record
@@ -131,7 +130,7 @@ class OutcomeStore:
             user.user_id,
             to_json(user),
             event.session_id,
-            orjson.dumps(tuple(scope_of(event))).decode(),
+            orjson.dumps(event.scope).decode(),
             to_json(event.params) if event.params else None,
             clean(event.question),
             event.occurred_at,

@@ -3,6 +3,7 @@
 import contextlib
 import uuid
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import asyncpg
 import nats
@@ -17,6 +18,7 @@ from citewire.runtime.provision import STREAMS, provision
 from embedded.servers import EmbeddedServers, ServerUrls
 from embedded.settings import EmbeddedSettings
 from retriever_stage import Stage, configure, running_retriever
+from scripted_embeddings import ScriptedEmbeddings, scripted_embeddings
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -85,6 +87,29 @@ async def retriever(
         configure(monkeypatch, servers, retriever_database, tmp_path_factory.mktemp("retriever"))
         async with clean_bus(servers), running_retriever() as stage:
             yield stage
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
+    """The retriever of a module with the empty knowledge base `kb`, for tests that need no other."""
+    await retriever.create_kb()
+    yield retriever
+    await retriever.clear()
+
+
+@pytest.fixture
+def retriever_settings(
+    monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path
+) -> None:
+    """What a test's own retrievers take from the environment."""
+    configure(monkeypatch, servers, database, tmp_path)
+
+
+@pytest.fixture
+def embeddings() -> Iterator[ScriptedEmbeddings]:
+    """A server of vectors; a test sets up embedders at it."""
+    with scripted_embeddings() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """Documents are searched at once with plain headers, and with a model's summaries once there are some."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -19,13 +18,12 @@ from citewire.runtime.database import open_database
 from citewire.runtime.errors import Refusal
 from citewire.runtime.providers import Providers, open_providers
 from context_stage import HANDBOOK, answer, open_library
-from embedded.servers import ServerUrls
 from model_stage import provider
 from retriever.store.contexts import ContextStore
 from retriever.store.kbs import KbStore
 from retriever.store.vectors import PendingChunk, Space, VectorStore
-from retriever_stage import ADMIN, Stage, configure, running_retriever, set_scripted_embedders, until
-from scripted_embeddings import ScriptedEmbeddings, scripted_embeddings
+from retriever_stage import ADMIN, Stage, running_retriever, set_scripted_embedders, until
+from scripted_embeddings import ScriptedEmbeddings
 from scripted_model import ScriptedModel, pieces, silent, status
 
 ANSWER = answer(sections=[{"number": 1, "summary": "Fares by locomotive."}, {"number": 2, "summary": "Emoluments."}])
@@ -48,8 +46,7 @@ class Model:
 
 
 @pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, tmp_path: Path) -> None:
-    configure(monkeypatch, servers, database, tmp_path)
+def settings(monkeypatch: pytest.MonkeyPatch, retriever_settings: None) -> None:
     monkeypatch.setenv("CITEWIRE_MASTER_KEY", Fernet.generate_key().decode())
     monkeypatch.setenv("CITEWIRE_RETRIEVER_FOLLOW_INTERVAL", "0.1")
 
@@ -71,10 +68,9 @@ async def stage(model: Model) -> AsyncGenerator[Stage]:
 
 
 @pytest.fixture
-def embeddings(monkeypatch: pytest.MonkeyPatch) -> Generator[ScriptedEmbeddings]:
-    with scripted_embeddings() as server:
-        set_scripted_embedders(monkeypatch, server.url, "one")
-        yield server
+def embeddings(monkeypatch: pytest.MonkeyPatch, embeddings: ScriptedEmbeddings) -> ScriptedEmbeddings:
+    set_scripted_embedders(monkeypatch, embeddings.url, "one")
+    return embeddings
 
 
 async def summarised(stage: Stage, document: Document, *states: ContextualState) -> Contextual:

@@ -1,7 +1,6 @@
 """Vectors follow the words of a document, and never outlive its version."""
 
-from collections.abc import AsyncGenerator, Generator
-from pathlib import Path
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -9,38 +8,24 @@ from citewire.contracts.evidence import Leg
 from citewire.contracts.identity import Role, User
 from citewire.contracts.knowledge import Document, DocumentStatus, KnowledgeBaseChanges, NewKnowledgeBase
 from citewire.contracts.requests import GetEmbedding, RemoveKnowledgeBase, UpdateKnowledgeBase
-from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from citewire.runtime.errors import TransientError
 from citewire.runtime.migrations import migrate
-from embedded.servers import ServerUrls
 from retriever import backlog
 from retriever.app import MIGRATIONS
 from retriever.store.kbs import KbStore
 from retriever.store.vectors import VectorStore
-from retriever_stage import Stage, configure, running_retriever, set_scripted_embedders, until
-from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
+from retriever_stage import Stage, running_retriever, set_scripted_embedders, until
+from scripted_embeddings import Answer, ScriptedEmbeddings
 
 ADMIN = User(user_id="admin", role=Role.ADMINISTRATOR)
 
 
 @pytest.fixture
-def server() -> Generator[ScriptedEmbeddings]:
-    with scripted_embeddings() as server:
-        yield server
-
-
-@pytest.fixture
-async def stage(  # noqa: PLR0917, PLR0913 - what a retriever needs
-    monkeypatch: pytest.MonkeyPatch,
-    servers: ServerUrls,
-    database: str,
-    bus: Bus,
-    tmp_path: Path,
-    server: ScriptedEmbeddings,
+async def stage(
+    monkeypatch: pytest.MonkeyPatch, retriever_settings: None, embeddings: ScriptedEmbeddings
 ) -> AsyncGenerator[Stage]:
-    configure(monkeypatch, servers, database, tmp_path)
-    set_scripted_embedders(monkeypatch, server.url, "one", "two")
+    set_scripted_embedders(monkeypatch, embeddings.url, "one", "two")
     async with running_retriever() as stage:
         await stage.create_kb(embedder="one")
         yield stage
@@ -69,8 +54,10 @@ async def vectors(database: str) -> list[int]:
         return [row["chunk_id"] for table in tables for row in await opened.rows(f"TABLE {table}")]
 
 
-async def test_a_document_is_found_by_its_words_before_it_has_vectors(stage: Stage, server: ScriptedEmbeddings) -> None:
-    server.script.extend([Answer(503, {})] * 100)
+async def test_a_document_is_found_by_its_words_before_it_has_vectors(
+    stage: Stage, embeddings: ScriptedEmbeddings
+) -> None:
+    embeddings.script.extend([Answer(503, {})] * 100)
 
     await stage.add("a.txt", b"The ticket costs ten francs.")
     found = await stage.search("ticket")
@@ -94,12 +81,12 @@ async def _ready(stage: Stage) -> Leg | None:
     return leg if leg.ready else None
 
 
-async def test_header_and_text_are_embedded(stage: Stage, server: ScriptedEmbeddings) -> None:
+async def test_header_and_text_are_embedded(stage: Stage, embeddings: ScriptedEmbeddings) -> None:
     document = await stage.add("prices.md", b"# Prices\n\nThe ticket costs ten francs.\n")
 
     await embedded(stage, document)
 
-    sent = [text for request in server.requests for text in request["input"]]
+    sent = [text for request in embeddings.requests for text in request["input"]]
     assert any(text.startswith("Prices") and text.endswith("ten francs.") for text in sent)
 
 
@@ -124,7 +111,7 @@ async def test_d04_vectors_of_a_removed_document_are_gone_at_once(stage: Stage, 
     assert await vectors(database) == []
 
 
-async def test_a_changed_embedder_embeds_anew_without_a_gap(stage: Stage, server: ScriptedEmbeddings) -> None:
+async def test_a_changed_embedder_embeds_anew_without_a_gap(stage: Stage, embeddings: ScriptedEmbeddings) -> None:
     document = await stage.add("a.txt", b"The ticket costs ten francs.")
     await embedded(stage, document)
     await until(lambda: _ready(stage))
@@ -136,7 +123,7 @@ async def test_a_changed_embedder_embeds_anew_without_a_gap(stage: Stage, server
     async def by_the_new_one() -> bool | None:
         seen.append(await dense_leg(stage))
         reply = await stage.bus.ask(GetEmbedding(user=ADMIN, kb_id="kb"))
-        return True if reply.embedding.chunks == 1 and server.requests[-1]["model"] == "two" else None
+        return True if reply.embedding.chunks == 1 and embeddings.requests[-1]["model"] == "two" else None
 
     await until(by_the_new_one)
 
@@ -147,13 +134,13 @@ async def test_many_vectors_are_searched_by_an_index(
     stage: Stage, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backlog, "EXACT_ROWS", 2)
-    for number in range(4):
-        document = await stage.add(f"{number}.txt", f"Ticket number {number}.".encode())
-    await embedded(stage, document)
+    documents = [await stage.add(f"{number}.txt", f"Ticket number {number}.".encode()) for number in range(4)]
+    await embedded(stage, documents[-1])
 
     async def is_indexed() -> bool | None:
         async with open_database(database) as opened:
-            return await opened.row("SELECT true FROM knowledge.spaces WHERE is_indexed") and True
+            row = await opened.row("SELECT true FROM knowledge.spaces WHERE is_indexed")
+        return True if row is not None else None
 
     await until(is_indexed)
 
@@ -168,8 +155,8 @@ async def test_a_knowledge_base_without_embedder_says_so(stage: Stage) -> None:
     assert legs[1].skipped == "no embedder is set"
 
 
-async def test_what_stops_the_embedder_is_told(stage: Stage, server: ScriptedEmbeddings) -> None:
-    server.script.extend([Answer(401, {"error": {"message": "bad key"}})] * 1000)
+async def test_what_stops_the_embedder_is_told(stage: Stage, embeddings: ScriptedEmbeddings) -> None:
+    embeddings.script.extend([Answer(401, {"error": {"message": "bad key"}})] * 1000)
     await stage.add("a.txt", b"The ticket costs ten francs.")
 
     async def reason() -> str | None:

@@ -1,18 +1,15 @@
 """What a search gives when it is asked for a mode, a filter, an explanation, and by whom."""
 
-from collections.abc import AsyncGenerator, Generator
-from pathlib import Path
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from citewire.contracts.evidence import Leg
 from citewire.contracts.identity import User
 from citewire.contracts.requests import SearchReply
-from citewire.runtime.bus import Bus
 from citewire.runtime.errors import Refusal
-from embedded.servers import ServerUrls
-from retriever_stage import Stage, configure, running_retriever, set_scripted_embedders, until
-from scripted_embeddings import Answer, ScriptedEmbeddings, scripted_embeddings
+from retriever_stage import Stage, running_retriever, set_scripted_embedders, until
+from scripted_embeddings import Answer, ScriptedEmbeddings
 
 ALICE, BOB = User(user_id="alice"), User(user_id="bob", groups=("staff",))
 PARAGRAPHS = [
@@ -23,22 +20,10 @@ RULES = ("# Ticket rules\n\n" + "\n\n".join(PARAGRAPHS)).encode()
 
 
 @pytest.fixture
-def server() -> Generator[ScriptedEmbeddings]:
-    with scripted_embeddings() as server:
-        yield server
-
-
-@pytest.fixture
-async def stage(  # noqa: PLR0913, PLR0917 - what a retriever needs
-    monkeypatch: pytest.MonkeyPatch,
-    servers: ServerUrls,
-    database: str,
-    bus: Bus,
-    tmp_path: Path,
-    server: ScriptedEmbeddings,
+async def stage(
+    monkeypatch: pytest.MonkeyPatch, retriever_settings: None, embeddings: ScriptedEmbeddings
 ) -> AsyncGenerator[Stage]:
-    configure(monkeypatch, servers, database, tmp_path)
-    set_scripted_embedders(monkeypatch, server.url, "scripted")
+    set_scripted_embedders(monkeypatch, embeddings.url, "scripted")
     async with running_retriever() as stage:
         yield stage
 
@@ -140,7 +125,7 @@ async def test_e08_a_private_knowledge_base_does_not_exist_for_others(stage: Sta
     assert (from_the_bus.segments, from_the_bus.error) == ((), "unknown knowledge base")
 
 
-async def test_b16_an_error_of_the_embedder_is_not_remembered(stage: Stage, server: ScriptedEmbeddings) -> None:
+async def test_b16_an_error_of_the_embedder_is_not_remembered(stage: Stage, embeddings: ScriptedEmbeddings) -> None:
     await stage.create_kb(embedder="scripted")
     await stage.add("a.txt", b"The ticket costs ten francs.")
 
@@ -148,7 +133,7 @@ async def test_b16_an_error_of_the_embedder_is_not_remembered(stage: Stage, serv
         return True if leg(await stage.search("ticket"), "dense").hits else None
 
     await until(ready)
-    server.script.extend([Answer(500, {})] * 3)
+    embeddings.script.extend([Answer(500, {})] * 3)
     failed = await stage.search("ticket")
     healed = await stage.search("ticket")
 

@@ -1,9 +1,6 @@
 """Uploads become searched versions, and stop being so."""
 
-from collections.abc import AsyncGenerator
-
 import pytest
-import pytest_asyncio
 
 from citewire.contracts.knowledge import DocumentStatus, KnowledgeBase, NewKnowledgeBase
 from citewire.contracts.requests import (
@@ -17,16 +14,10 @@ from citewire.contracts.requests import (
 from citewire.contracts.streams import KB_BUCKET
 from citewire.runtime.errors import Refusal
 from citewire.runtime.registry import watch
-from retriever_stage import ADMIN, Stage, pdf, until
+from retriever_stage import ADMIN, Stage, until
+from sample_files import pdf_file, shown
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
-    await retriever.create_kb()
-    yield retriever
-    await retriever.clear()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +26,7 @@ async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
         ("facts.txt", b"The lighthouse was built in 1887."),
         ("facts.md", b"# Facts\n\nThe lighthouse was built in 1887.\n"),
         ("facts.html", b"<html><body><p>The lighthouse was built in 1887.</p></body></html>"),
-        ("facts.pdf", pdf("The lighthouse was built in 1887.")),
+        ("facts.pdf", pdf_file(shown("The lighthouse was built in 1887."))),
     ],
 )
 async def test_a_document_that_says_indexed_is_found(stage: Stage, file_name: str, data: bytes) -> None:
@@ -50,7 +41,7 @@ async def test_a_document_that_says_indexed_is_found(stage: Stage, file_name: st
 
 
 async def test_d02_pages_are_counted_from_one(stage: Stage) -> None:
-    await stage.add("guide.pdf", pdf("Opening hours are nine to five.", "Tickets cost ten francs."))
+    await stage.add("guide.pdf", pdf_file(shown("Opening hours are nine to five."), shown("Tickets cost ten francs.")))
 
     (segment,) = [found for found in (await stage.search("ticket cost")).segments if "Tickets" in found.text]
 
@@ -79,7 +70,7 @@ async def test_a_segment_is_exactly_its_slice_of_the_text(stage: Stage) -> None:
 
 
 async def test_a_page_is_read_by_its_number(stage: Stage) -> None:
-    document = await stage.add("guide.pdf", pdf("Opening hours.", "Tickets cost ten francs."))
+    document = await stage.add("guide.pdf", pdf_file(shown("Opening hours."), shown("Tickets cost ten francs.")))
 
     page = (await stage.bus.ask(ReadPage(user=ADMIN, kb_id="kb", doc_id=document.doc_id, number=2))).page
 
@@ -91,7 +82,7 @@ async def test_a_page_is_read_by_its_number(stage: Stage) -> None:
 
 @pytest.mark.parametrize("number", [0, 3, None])
 async def test_a_page_that_is_not_there_is_404(stage: Stage, number: int | None) -> None:
-    document = await stage.add("guide.pdf", pdf("Opening hours.", "Tickets cost ten francs."))
+    document = await stage.add("guide.pdf", pdf_file(shown("Opening hours."), shown("Tickets cost ten francs.")))
 
     with pytest.raises(Refusal) as refusal:
         await stage.bus.ask(ReadPage(user=ADMIN, kb_id="kb", doc_id=document.doc_id, number=number))
@@ -140,7 +131,7 @@ async def test_a_damaged_pdf_fails_with_a_reason_and_loses_nothing_else(stage: S
 
 
 async def test_a_failed_new_version_leaves_the_old_one_searched(stage: Stage) -> None:
-    await stage.add("guide.pdf", pdf("The ticket costs ten francs."))
+    await stage.add("guide.pdf", pdf_file(shown("The ticket costs ten francs.")))
 
     failed = await stage.add("guide.pdf", b"%PDX-1.4 this is no document")
 

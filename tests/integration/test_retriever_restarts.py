@@ -1,7 +1,6 @@
 """What a retriever makes of what an earlier one left behind."""
 
 import asyncio
-from pathlib import Path
 
 import asyncpg
 import pytest
@@ -12,15 +11,12 @@ from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from citewire.runtime.migrations import migrate, roll_back
 from citewire.runtime.registry import watch
-from embedded.servers import ServerUrls
 from retriever.app import MIGRATIONS
 from retriever.store.documents import DocumentStore
-from retriever_stage import configure, pdf, running_retriever
+from retriever_stage import running_retriever
+from sample_files import pdf_file, shown
 
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
-    configure(monkeypatch, servers, database, tmp_path)
+pytestmark = pytest.mark.usefixtures("retriever_settings")
 
 
 async def test_the_register_is_repaired_at_start(bus: Bus) -> None:
@@ -52,7 +48,7 @@ async def test_what_was_never_announced_is_read_after_a_restart(bus: Bus, databa
 async def test_the_schema_goes_back_and_forward_with_data_in_it(database: str) -> None:
     async with running_retriever() as stage:
         await stage.create_kb()
-        await stage.add("guide.pdf", pdf("The ticket costs ten francs."))
+        await stage.add("guide.pdf", pdf_file(shown("The ticket costs ten francs.")))
     connection = await asyncpg.connect(database)
 
     await asyncio.to_thread(roll_back, database, "knowledge", MIGRATIONS)

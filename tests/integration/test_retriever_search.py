@@ -19,7 +19,6 @@ from citewire.contracts.streams import KB_BUCKET
 from citewire.runtime.bus import Bus
 from citewire.runtime.database import open_database
 from citewire.runtime.registry import watch
-from embedded.servers import ServerUrls
 from retriever.contents import NewChunk, NewVersion
 from retriever.dense import DenseLeg, DenseResult
 from retriever.embedding.embedders import Embedders
@@ -35,12 +34,9 @@ from retriever.store.passages import PassageStore
 from retriever.store.vectors import VectorStore
 from retriever.store.versions import VersionStore
 from retriever.worker import Worker
-from retriever_stage import Stage, configure, running_retriever, until
+from retriever_stage import Stage, running_retriever, until
 
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch, servers: ServerUrls, database: str, bus: Bus, tmp_path: Path) -> None:
-    configure(monkeypatch, servers, database, tmp_path)
+pytestmark = pytest.mark.usefixtures("retriever_settings")
 
 
 @pytest.fixture

@@ -1,22 +1,12 @@
 """What a search finds, and what it says of it."""
 
-from collections.abc import AsyncGenerator
-
 import pytest
-import pytest_asyncio
 
 from citewire.contracts.requests import RemoveKnowledgeBase
 from citewire.runtime.errors import Refusal
 from retriever_stage import ADMIN, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def stage(retriever: Stage) -> AsyncGenerator[Stage]:
-    await retriever.create_kb()
-    yield retriever
-    await retriever.clear()
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,13 @@ class QuestionAsked(Event):
         return (self.asker,)
 
     @property
+    def scope(self) -> tuple[KbId, ...]:
+        """The knowledge bases that it names: on its own, or in its parameters."""
+        if self.kb_ids is not None:
+            return self.kb_ids
+        return self.params.kb_ids if self.params else ()
+
+    @property
     def fingerprint(self) -> str:
         """What makes two questions with one id the same: a SHA-256 in hex of what is asked, by whom and of what.
 

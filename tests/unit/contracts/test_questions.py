@@ -20,6 +20,22 @@ def asked(**fields: Any) -> QuestionAsked:
     return QuestionAsked.model_validate(event | {"kb_ids": ["a"], "params": PARAMS} | fields)
 
 
+@pytest.mark.parametrize(
+    ("kb_ids", "params", "scope"),
+    [
+        (["a"], {"kb_ids": ["b"]}, ("a",)),
+        (None, {"kb_ids": ["b"]}, ("b",)),
+        ([], {"kb_ids": ["b"]}, ()),
+        (None, None, ()),
+    ],
+    ids=["its_own", "of_its_parameters", "none_on_purpose", "none"],
+)
+def test_the_scope_of_a_question_is_found_where_it_is_named(
+    kb_ids: list[str] | None, params: dict[str, Any] | None, scope: tuple[str, ...]
+) -> None:
+    assert asked(kb_ids=kb_ids, params=params).scope == scope
+
+
 def test_the_same_question_has_the_same_fingerprint_at_any_time_and_under_any_id() -> None:
     assert asked().fingerprint == asked().fingerprint
 

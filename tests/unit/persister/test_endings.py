@@ -6,14 +6,13 @@ import pytest
 
 from citewire.contracts.answers import DoneFrame, SourcesFrame
 from citewire.contracts.evidence import Quality, QualityLevel
-from citewire.contracts.sessions import InteractionStatus, ModelResponse, SessionParams
+from citewire.contracts.sessions import InteractionStatus, ModelResponse
 from conversations import FAILED, asked, citation, outcome, outcome_of, rejected
 from persister.endings import (
     done_of,
     overdue,
     repaired,
     salvaged,
-    scope_of,
     sources_of,
     unstorable,
 )
@@ -26,24 +25,6 @@ WEAK = Quality(level=QualityLevel.WEAK, reason="Little is said of it.")
 
 def sources_frame(question_id: UUID, degraded: str | None = None) -> SourcesFrame:
     return SourcesFrame(question_id=question_id, queries=(), sources=(), legs=(), quality=WEAK, degraded=degraded)
-
-
-@pytest.mark.parametrize(
-    ("kb_ids", "params", "scope"),
-    [
-        (("a",), SessionParams(kb_ids=("b",)), ("a",)),
-        (None, SessionParams(kb_ids=("b",)), ("b",)),
-        ((), SessionParams(kb_ids=("b",)), ()),
-        (None, None, ()),
-    ],
-    ids=["its_own", "of_its_parameters", "none_on_purpose", "none"],
-)
-def test_the_scope_of_a_question_is_found_where_it_is_named(
-    kb_ids: tuple[str, ...] | None, params: SessionParams | None, scope: tuple[str, ...]
-) -> None:
-    question = asked(kb_ids=kb_ids, params=params)
-
-    assert scope_of(question) == scope
 
 
 def test_every_outcome_of_a_question_has_the_same_event_id() -> None:

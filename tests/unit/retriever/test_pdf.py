@@ -4,44 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from retriever.ingest.limits import MAX_PAGES
 from retriever.ingest.parsers import UnreadableDocument, parse
-from retriever.ingest.pdf import MAX_PAGES
+from sample_files import pdf_file, shown
 
 
 def pdf(
-    *pages: Sequence[str],
-    catalog: str = "",
-    more: Sequence[str] = (),
-    trailer: str = "",
-    page_entries: str = "",
+    *pages: Sequence[str], catalog: str = "", entries: str = "", trailer: str = "", more: Sequence[str] = ()
 ) -> bytes:
-    """A PDF of pages of lines of Latin text; page n is object 2n + 2, `more` are the objects behind the pages."""
-    kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(pages)))
-    objects = [
-        f"<< /Type /Catalog /Pages 2 0 R {catalog} >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>",
-    ]
-    for index, lines in enumerate(pages):
-        shown = " T* ".join(f"({line}) Tj" for line in lines)
-        stream = f"BT /F 10 Tf 12 TL 40 740 Td {shown} ET"
-        box, fonts = "/MediaBox [0 0 612 792]", "/Resources << /Font << /F 3 0 R >> >>"
-        objects += [
-            f"<< /Type /Page /Parent 2 0 R {box} {fonts} /Contents {5 + 2 * index} 0 R {page_entries} >>",
-            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        ]
-    return _file([*objects, *more], trailer)
-
-
-def _file(objects: Sequence[str], trailer: str) -> bytes:
-    body = b"%PDF-1.6\n"
-    rows = ""
-    for number, content in enumerate(objects, 1):
-        rows += f"{len(body):010} 00000 n \n"
-        body += f"{number} 0 obj\n{content}\nendobj\n".encode("latin-1")
-    size = len(objects) + 1
-    end = f"trailer\n<< /Size {size} /Root 1 0 R {trailer} >>\nstartxref\n{len(body)}\n%%EOF\n"
-    return body + f"xref\n0 {size}\n0000000000 65535 f \n{rows}{end}".encode()
+    """A PDF of pages of lines of Latin text."""
+    streams = [shown(") Tj T* (".join(lines), "12 TL") for lines in pages]
+    return pdf_file(*streams, catalog=catalog, entries=entries, trailer=trailer, more=more)
 
 
 def test_d02_pages_are_counted_from_one_and_hold_their_text() -> None:
@@ -111,7 +84,7 @@ def test_g01_control_characters_do_not_reach_the_store() -> None:
 def test_h07_an_annotation_is_no_text() -> None:
     note = "/Annots [<< /Type /Annot /Subtype /Text /Rect [10 10 50 50] /Contents (secret) >>]"
 
-    document = parse("a.pdf", pdf(["Seen words."], page_entries=note))
+    document = parse("a.pdf", pdf(["Seen words."], entries=note))
 
     assert document.text.strip() == "Seen words."
 
