@@ -1,7 +1,4 @@
-"""Text that looks like language to an index: words by Zipf's law, sentences, paragraphs, headings. Deterministic.
-
-A document says again what it has said, as texts on a subject do: otherwise nearly each of its words were a new one.
-"""
+"""Text that looks like language to an index: words by Zipf's law, sentences, paragraphs, headings. Deterministic."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -18,9 +15,6 @@ _SHIFT = 2.7
 # Half of the characters of a text are among the 150 most frequent ones.
 _HAN_WEIGHTS = list(itertools.accumulate(1 / (rank + 10) for rank in range(len(_HAN))))
 _SECTIONS, _PARAGRAPHS, _WORDS = 10, 10, 13
-# How much of a document is said again, and the longest run of words that is (Simon 1955, "On a class of skew
-# distribution functions", for single words).
-_AGAIN, _LONGEST_AGAIN = 0.5, 4
 
 
 class Corpus:
@@ -36,16 +30,15 @@ class Corpus:
         """The name and the contents of a Markdown file of about 200 chunks."""
         chance = _seeded(f"document {number}")
         language = self._languages[number % 2]
-        said: list[str] = []
-        parts = [f"# {language.phrase(chance, 4, said)}"]
+        parts = [f"# {language.phrase(chance, 4)}"]
         for _ in range(_SECTIONS):
-            parts.append(f"## {language.phrase(chance, 3, said)}")
-            parts += [language.paragraph(chance, said) for _ in range(_PARAGRAPHS)]
+            parts.append(f"## {language.phrase(chance, 3)}")
+            parts += [language.paragraph(chance) for _ in range(_PARAGRAPHS)]
         return f"{number:06}.md", "\n\n".join(parts).encode()
 
     def question(self, number: int) -> str:
         """Some words, frequent and rare, as they come in the text."""
-        return self._languages[number % 2].phrase(_seeded(f"question {number}"), 7, [])
+        return self._languages[number % 2].phrase(_seeded(f"question {number}"), 7)
 
 
 class _Language:
@@ -54,26 +47,17 @@ class _Language:
         self._blank, self._stop, self._sentences = blank, stop, sentences
         self._weights = list(itertools.accumulate(1 / (rank + _SHIFT) for rank in range(len(words))))
 
-    def phrase(self, chance: Random, length: int, said: list[str]) -> str:
-        return self._blank.join(self._words_of(chance, length, said))
+    def phrase(self, chance: Random, length: int) -> str:
+        return self._blank.join(self._words_of(chance, length))
 
-    def paragraph(self, chance: Random, said: list[str]) -> str:
+    def paragraph(self, chance: Random) -> str:
         lengths = [chance.randint(_WORDS // 2, _WORDS * 2) for _ in range(self._sentences)]
-        words = iter(self._words_of(chance, sum(lengths), said))
+        words = iter(self._words_of(chance, sum(lengths)))
         sentences = (self._blank.join(itertools.islice(words, length)) for length in lengths)
         return self._stop.join(sentences) + self._stop.strip()
 
-    def _words_of(self, chance: Random, count: int, said: list[str]) -> list[str]:
-        """So many words, new ones or some that were `said`; they are said then."""
-        first = len(said)
-        while len(said) < first + count:
-            if said and chance.random() < _AGAIN:
-                start = chance.randrange(len(said))
-                said += said[start : start + chance.randint(1, _LONGEST_AGAIN)]
-            else:
-                said += chance.choices(self._words, cum_weights=self._weights)
-        del said[first + count :]
-        return said[first:]
+    def _words_of(self, chance: Random, count: int) -> list[str]:
+        return chance.choices(self._words, cum_weights=self._weights, k=count)
 
 
 def _words(make: Callable[[Random], str]) -> list[str]:
