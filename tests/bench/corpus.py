@@ -15,6 +15,8 @@ _SHIFT = 2.7
 # Half of the characters of a text are among the 150 most frequent ones.
 _HAN_WEIGHTS = list(itertools.accumulate(1 / (rank + 10) for rank in range(len(_HAN))))
 _SECTIONS, _PARAGRAPHS, _WORDS = 10, 10, 13
+# Chunks that a document has at least.
+DOCUMENT_CHUNKS = 190
 
 
 class Corpus:

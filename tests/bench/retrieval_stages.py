@@ -2,13 +2,12 @@
 
 import asyncio
 import hashlib
-import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from bench.corpus import Corpus
+from bench.corpus import DOCUMENT_CHUNKS, Corpus
 from bench.retriever_parts import KB_ID, Accounts, Parts
 from bench.vectors import Drawn, DrawnQuestions
 from citewire.contracts.evidence import SearchQuery
@@ -58,19 +57,19 @@ class Searches:
 async def ingest(parts: Parts, indexes: IndexFollower, corpus: Corpus, chunks: int) -> Work:
     """Files to searchable chunks, through all steps but the bus, until there are so many.
 
-    As many documents at a time as the service takes.
+    As many documents at a time as the service takes; all are made before the clock runs.
     """
+    documents = iter([corpus.document(number) for number in range(chunks // DOCUMENT_CHUNKS + INGESTER.workers)])
     accounts, started = Accounts(), time.perf_counter()
-    numbers = itertools.count()
     stored = 0
 
     async def take() -> None:
         nonlocal stored
-        while stored < chunks:
-            with accounts.without():
-                name, data = corpus.document(next(numbers))
+        for name, data in documents:
             taken = await _ingest_one(parts, indexes, name, data)
             stored += taken
+            if stored >= chunks:
+                return
 
     async with asyncio.TaskGroup() as group:
         for _ in range(INGESTER.workers):

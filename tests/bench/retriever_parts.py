@@ -113,24 +113,16 @@ def _servers(folder: Path) -> Generator[ServerUrls]:
 
 
 class Accounts:
-    """CPU seconds since it was made, by what they were spent on; the bench's own work is left out by `without`."""
+    """CPU seconds since it was made, by what they were spent on."""
 
     def __init__(self) -> None:
-        self._left_out = 0.0
         children = cpu_seconds(child_groups())
         # Last, since looking through all processes takes a tenth of a second itself.
         self._before = {"retriever": time.process_time(), **children}
 
-    @contextlib.contextmanager
-    def without(self) -> Generator[None]:
-        """Work on this thread in the block does not count."""
-        started = time.thread_time()
-        yield
-        self._left_out += time.thread_time() - started
-
     def spent(self) -> dict[str, float]:
         """Seconds by group: this process, its reading and tokenising children, the embedding worker, Postgres."""
-        now = {"retriever": time.process_time() - self._left_out, **cpu_seconds(child_groups())}
+        now = {"retriever": time.process_time(), **cpu_seconds(child_groups())}
         return {group: now[group] - self._before.get(group, 0.0) for group in now}
 
 
