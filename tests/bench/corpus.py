@@ -16,7 +16,7 @@ _SHIFT = 2.7
 _HAN_WEIGHTS = list(itertools.accumulate(1 / (rank + 10) for rank in range(len(_HAN))))
 _SECTIONS, _PARAGRAPHS, _WORDS = 10, 10, 13
 # Chunks that a document has at least.
-DOCUMENT_CHUNKS = 190
+_LEAST_CHUNKS = 190
 
 
 class Corpus:
@@ -27,6 +27,10 @@ class Corpus:
             _Language([*_ENGLISH_FIRST.split(), *_words(_english_word)], " ", ". ", 5),
             _Language([*_CHINESE_FIRST, *_words(_chinese_word)], "", "。", 18),
         )
+
+    def documents(self, chunks: int) -> list[tuple[str, bytes]]:
+        """Names and contents of Markdown files that have so many chunks, and some more."""
+        return [self.document(number) for number in range(chunks // _LEAST_CHUNKS + 1)]
 
     def document(self, number: int) -> tuple[str, bytes]:
         """The name and the contents of a Markdown file of about 200 chunks."""

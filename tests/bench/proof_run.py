@@ -11,12 +11,11 @@ from pathlib import Path
 
 import orjson
 
+from bench.texts import SETS
 from citewire.contracts.evidence import Verdict
 from generator.citations.verify import Proof, Prover
 from quote_variations import Sample, make_samples
 
-# Sets whose licences allow such use; the others hold texts that are for evaluation by their authors' rules only.
-SETS = ("cmrc2018", "drcd", "kite-sourcegraph", "mtrag", "scifact", "xquad-en", "xquad-zh")
 SOURCES = 30
 SOURCE_CHARACTERS = 1_200
 LONG_SOURCE, LONG_QUOTE, LONG_QUOTES = 20_000, 2_000, 100

@@ -1,6 +1,7 @@
 """Measures ingest and search of one large knowledge base: speed per core, latency, memory.
 
-    python tests/bench/retrieval.py [--chunks 100000] [--questions 500] [--no-vectors | --random-vectors] [--one-core]
+    python tests/bench/retrieval.py [--chunks 100000] [--questions 500] [--eval FOLDER]
+        [--no-vectors | --random-vectors] [--one-core]
 
 Ends with code 1 when a bar is missed.
 """

@@ -3,11 +3,10 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from bench.corpus import DOCUMENT_CHUNKS, Corpus
 from bench.retriever_parts import KB_ID, Accounts, Parts
 from bench.vectors import Drawn, DrawnQuestions
 from citewire.contracts.evidence import SearchQuery
@@ -54,12 +53,11 @@ class Searches:
         return sorted(self.seconds)[int(len(self.seconds) * share)] * 1000
 
 
-async def ingest(parts: Parts, indexes: IndexFollower, corpus: Corpus, chunks: int) -> Work:
-    """Files to searchable chunks, through all steps but the bus, until there are so many.
+async def ingest(parts: Parts, indexes: IndexFollower, documents: Iterator[tuple[str, bytes]], chunks: int) -> Work:
+    """Files, by name and contents, to searchable chunks, through all steps but the bus, until there are so many.
 
-    As many documents at a time as the service takes; all are made before the clock runs.
+    As many documents at a time as the service takes.
     """
-    documents = iter([corpus.document(number) for number in range(chunks // DOCUMENT_CHUNKS + INGESTER.workers)])
     accounts, started = Accounts(), time.perf_counter()
     stored = 0
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import uvloop
 
@@ -22,6 +23,7 @@ from bench.retrieval_stages import (
     with_drawn,
 )
 from bench.retriever_parts import resident_megabytes, running_parts
+from bench.texts import Texts
 from bench.vectors import Drawn, LikeText, Random
 from citewire.runtime.garbage import spare_collections
 
@@ -69,16 +71,16 @@ def _split(numbers: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {number:.1f}" for name, number in numbers.items() if number >= 0.05)
 
 
-async def measure(chunks: int, questions: int, drawn: Drawn | None) -> list[str]:
+async def measure(corpus: Corpus | Texts, chunks: int, questions: int, drawn: Drawn | None) -> list[str]:
     """All stages, printed as they end; the bars that were missed."""
-    table, corpus = Table(), Corpus()
+    table = Table()
     asked = [corpus.question(number) for number in range(WARM_UP + questions)]
     async with running_parts() as parts:
         # As each service does before it takes work.
         spare_collections()
         indexes = parts.follower("lexical")
         table.memory("memory at first")
-        done = await ingest(parts, indexes, corpus, chunks)
+        done = await ingest(parts, indexes, iter(corpus.documents(chunks)), chunks)
         table.work("ingest", done)
         table.expect(met=done.chunks / done.python >= BAR_INGEST, bar=f"ingest: {BAR_INGEST:.0f} chunks per CPU second")
         table.memory("memory after it")
@@ -105,6 +107,7 @@ def main() -> None:
     """Measure, print, and compare with the bars."""
     parser = argparse.ArgumentParser(description="Measures ingest and search of one large knowledge base.")
     parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--eval", type=Path, help="folder of evaluation sets, whose texts are taken instead")
     parser.add_argument("--questions", type=int, default=500, help="per kind of search, after a warm-up")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--no-vectors", action="store_true", help="words only")
@@ -114,6 +117,7 @@ def main() -> None:
     if options.one_core:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     drawn = Random() if options.random_vectors else LikeText()
-    missed = uvloop.run(measure(options.chunks, options.questions, None if options.no_vectors else drawn))
+    corpus = Texts(options.eval) if options.eval else Corpus()
+    missed = uvloop.run(measure(corpus, options.chunks, options.questions, None if options.no_vectors else drawn))
     print("\n".join(f"missed: {bar}" for bar in missed) or "all bars that were measured are met")
     sys.exit(1 if missed else 0)
