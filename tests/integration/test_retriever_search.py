@@ -114,6 +114,23 @@ async def test_r5_a_lagging_index_does_not_bring_back_a_removed_document(
     assert (len(before), lagging) == (1, [])
 
 
+async def test_while_the_index_lags_the_best_chunk_that_is_left_is_judged_by_its_own_words(
+    bus: Bus, database: str, tmp_path: Path
+) -> None:
+    async with running_retriever() as stage:
+        await stage.create_kb()
+        document = await stage.add("price.txt", b"ticket, ticket: ten francs.")
+        await stage.add("fare.txt", b"The ticket of a child costs five francs, and a dog rides for nothing at all.")
+    async with parts(bus, database, tmp_path / "0" / "lexical") as retriever:
+        before = await retriever.texts("ticket")
+        await retriever.documents.remove("kb", document.doc_id)
+
+        lagging = await retriever.texts("ticket")
+
+    assert before[0] == "ticket, ticket: ten francs."
+    assert lagging == ["The ticket of a child costs five francs, and a dog rides for nothing at all."]
+
+
 async def test_a_late_older_version_does_not_replace_a_newer_one(bus: Bus, database: str, tmp_path: Path) -> None:
     async with running_retriever() as stage:
         await stage.create_kb()
