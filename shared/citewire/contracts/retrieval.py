@@ -97,6 +97,7 @@ class RetrievalSettings(Input):
 
     mode: RetrievalMode = RetrievalMode.RSE
     rse_params: RseChoice = Field(default_factory=dict)
+    # For a question that the words fit as usual: the worse they do, the more the vectors count. 0 and 1 hold for all.
     dense_weight: float = Field(default=0.4, ge=0, le=1)
     # For a question in another script than the knowledge base, which shares few words with it.
     cross_script_dense_weight: float = Field(default=0.8, ge=0, le=1)
