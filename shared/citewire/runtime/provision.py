@@ -174,7 +174,7 @@ INGESTER = ConsumerSpec(
     streams.DOCUMENTS,
     f"{DocumentSubmitted.subject}.*",
     # Most of them wait for the index: what waits together is committed together.
-    16,
+    32,
     timedelta(seconds=60),
     max_deliver=3,
     is_long=True,
