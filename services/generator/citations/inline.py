@@ -5,6 +5,8 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 
+import regex
+
 from generator.citations.links import definition_end, label_end, link_end
 from generator.citations.shapes import Marker, marker_at
 
@@ -13,11 +15,12 @@ _SIGN_OR_URL = re.compile(r"[\\`$<\[\]【［]|(?:https?|ftp)://|(?<![A-Za-z0-9])
 _NOT_URL = re.compile(r"""[^!-~]|[<>"`{|}]|\Z""")
 _BRACKET = re.compile(r"[()\[\]]")
 _BACKTICKS = re.compile(r"`+")
-_TAG = re.compile(
+# By `regex`, for `re` has broken possessive groups in early releases of Python 3.11.
+_TAG = regex.compile(
     r"</[a-z][a-z0-9-]*+\s*+>"
     r"""|<[a-z][a-z0-9-]*+(?:\s++[a-z_:][\w.:-]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?+)*+\s*+/?>"""
     r"|<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*+>",
-    re.IGNORECASE | re.ASCII,
+    regex.IGNORECASE | regex.ASCII,
 )
 _DOLLAR_CLOSER = re.compile(r"(?<![\s\\$])\$(?![\d$])")
 _WORD = re.compile(r"[A-Za-z0-9_]")

@@ -2,20 +2,23 @@
 
 import re
 
+import regex
+
 # The limit of the reference implementation; without one, nested openers cost quadratic time.
 MAX_NESTING = 32
 
 _TITLE = r"""(?:"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|\((?:\\.|[^()\\])*+\))"""
 _LINK_START = re.compile(r"\(\s*+")
-_LINK_END = re.compile(rf"(?:\s++{_TITLE})?\s*+\)", re.DOTALL)
+# By `regex`, for `re` has broken possessive groups in early releases of Python 3.11.
+_LINK_END = regex.compile(rf"(?:\s++{_TITLE})?\s*+\)", regex.DOTALL)
 _ANGLE_DESTINATION = re.compile(r"<[^<>\n]*+>")
 _DESTINATION_MARK = re.compile(r"\\.?|[()\s]", re.DOTALL)
 _LABEL_CHARACTER = r"(?:\\.|[^\[\]\\])"
-_LABEL = re.compile(rf"\[(?!\^){_LABEL_CHARACTER}{{0,999}}+\](?!\()", re.DOTALL)
-_DEFINITION = re.compile(
+_LABEL = regex.compile(rf"\[(?!\^){_LABEL_CHARACTER}{{0,999}}+\](?!\()", regex.DOTALL)
+_DEFINITION = regex.compile(
     rf"\[{_LABEL_CHARACTER}{{1,999}}+\]:[ \t\r]*+\n?[ \t]*+(?:<[^<>\n]*+>|[^\s<]\S*+)"
     rf"(?:[ \t]++{_TITLE})?[ \t\r]*+(?=\n|\Z)",
-    re.DOTALL,
+    regex.DOTALL,
 )
 
 

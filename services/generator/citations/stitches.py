@@ -19,7 +19,7 @@ What is shorter stands in every text.
 # How many words at its end a part may give up in order to be no cut one.
 _MOST_GIVEN_UP = 4
 _WORD = re.compile(
-    rf"(?P<unspaced>[{UNSPACED}])|[-±≤≥≈~<]?[$€£¥]?(?:(?![{UNSPACED}])[^\W_])++(?:[.,:/'-](?:(?![{UNSPACED}])[^\W_])++)*+[%‰]?"
+    rf"(?P<unspaced>[{UNSPACED}])|[-±≤≥≈~<]?[$€£¥]?(?:(?![{UNSPACED}])[^\W_])+(?:[.,:/'-](?:(?![{UNSPACED}])[^\W_])+)*[%‰]?"
 )
 
 # What may stand between two parts, and what sets a part off.

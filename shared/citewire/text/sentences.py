@@ -19,7 +19,7 @@ _LATER_MARK = regex.compile(rf"(?<=[\s。！？；….!?])(?!\[\d+\]){_MARK}")
 
 _CLOSERS = r"\"'”’」』）)】》〉\]"
 # What ends a sentence, with what closes it and footnote numbers set right behind, and the blanks before the next.
-_END = re.compile(rf"(([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*+)\s*+")
+_END = re.compile(rf"(([。！？；…｡.!?]++)([{_CLOSERS}]*+)(?:\[\d{{1,3}}\])*)\s*+")
 _CHINESE_ENDS = frozenset("。！？；｡")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}“‘「『《（【]")
 _NEXT_WORD = re.compile(r"[\s\"'“‘(\[]*+(\w*)")

@@ -26,9 +26,12 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\
 
 
 def _word_of(letters: str) -> str:
-    """The pattern of a word: letters, and joints only between them. Possessive, so it never backtracks."""
+    """The pattern of a word: letters, and joints only between them. Nothing behind the letters must match.
+
+    So it never backtracks. Possessive groups would say so, but those of `re` are broken in the first releases of 3.11.
+    """
     run = rf"{letters}{{1,{LONGEST_WORD}}}+"
-    return rf"({run}(?:[-._@+'’‐]{run}|(?<=\d),\d{{3}}(?!\d)){{0,{_MOST_JOINTS}}}+(?:(?<=[A-Za-z])(?:\+\+|#))?+)"
+    return rf"({run}(?:[-._@+'’‐]{run}|(?<=\d),\d{{3}}(?!\d)){{0,{_MOST_JOINTS}}}(?:(?<=[A-Za-z])(?:\+\+|#))?)"
 
 
 _ASCII_WORD = re.compile(_word_of("[a-zA-Z0-9_]"))
