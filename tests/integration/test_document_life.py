@@ -56,6 +56,8 @@ async def named(stage: Stage, file_name: str) -> Document | None:
 
 async def revision(stage: Stage) -> int:
     async with watch(stage.bus, KB_BUCKET, KnowledgeBase) as register:
+        # An entry that is being replaced in this moment comes a moment later.
+        await register.wait_until(lambda kbs: "kb" in kbs)
         return register.entries["kb"].revision
 
 
