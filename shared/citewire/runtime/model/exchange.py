@@ -42,6 +42,10 @@ class Allowance:
         """The loop's time in so many seconds, or at the end of all."""
         return min(self._end, asyncio.get_running_loop().time() + seconds)
 
+    def ends_at(self, moment: float) -> bool:
+        """Whether a moment that `within` gave is the end of all; a timer may ring too early for `left` to tell."""
+        return moment >= self._end
+
 
 class Exchange:
     """A request and its answer: `read` until `is_done`, then see `failed`; `close` in any case."""
@@ -161,7 +165,7 @@ class Exchange:
     def _late(self) -> ModelFailed:
         """Which of the limits was passed; another try may help only where nothing was said and time is left."""
         provider, began = self._provider, self.told.tokens > 0
-        if self._time.left() <= 0:
+        if self._time.ends_at(self._until):
             cause, limit = "did not finish within", self._time.seconds
         elif began:
             cause, limit = "fell silent for", provider.idle_timeout.total_seconds()
