@@ -23,7 +23,7 @@ class Fused(NamedTuple):
 
 
 def adapted_dense_weight(dense_weight: float, lexical: Sequence[Hit], dense: Sequence[Hit]) -> float:
-    """The dense leg's share in [0, 1] for one query: more than `dense_weight` where no chunk stands out by its words.
+    """The dense leg's share in [0, 1] for one query: below `dense_weight` if its words single out a chunk, else above.
 
     How far the best lexical score stands above the mean of as many chunks as the legs found tells how well the words
     fit the query (query performance prediction: Shtok et al. 2012). 0 and 1 stay what they are.
